@@ -145,9 +145,9 @@ class krr:  # noqa: N801 - the course's own name
         -------
         self
         """
-        rows, targets = _checked(X, y)
+        rows, targets = _training_data(X, y)
         kernel = self.kernel_object()
-        self.regularization_ = _checked_regularization(self.regularization)
+        self.regularization_ = _check_regularization(self.regularization)
         if self.regularization_ == 0:
             self.regularization_ = by_leave_one_out(kernel, rows, targets)
         from mercer.solvers.gram import training_matrix
@@ -182,14 +182,14 @@ class krr:  # noqa: N801 - the course's own name
         return f"krr({self.kernel!r}, {self.kernelparameter!r}, {self.regularization!r})"
 
 
-def _checked_regularization(value: Any) -> float:
+def _check_regularization(value: Any) -> float:
     if not is_real(value) or value < 0:
         way_out = "With 0, it is chosen by leave-one-out cross-validation."
         raise InputError(sentence("regularization of krr", "a finite, non-negative number", repr(value), way_out))
     return float(value)
 
 
-def _checked(X: Any, y: Any) -> tuple[Rows, Array]:
+def _training_data(X: Any, y: Any) -> tuple[Rows, Array]:
     rows, targets = as_rows(X), np.asarray(y, dtype=np.float64)
     if len(rows) != len(targets):
         raise InputError(sentence("y", f"as long as X, {len(rows)} rows", f"{len(targets)}"))
@@ -270,7 +270,7 @@ def cv(
         raise InputError(sentence("Every value of parameters", "a non-empty list", repr(parameters)))
     objects = any(_takes_objects(method, grid) for grid in grids)
     table = X if hasattr(X, "shape") else as_rows(X, objects=objects).values
-    folds = draw(nfolds, table, targets, repeats=nrepetitions, random_state=_shuffled(random_state))
+    folds = draw(nfolds, table, targets, repeats=nrepetitions, random_state=_fresh_seed(random_state))
     clock = _Clock(len(combinations), verbose)
     losses: list[Any] = [None] * len(combinations)
     candidates = [_with(method, values) for values in combinations]
@@ -283,7 +283,7 @@ def cv(
             "loss_function returned NaN for every combination of parameters. Check y and the predictions for NaN."
         )
     winner = int(np.argmin(np.where(np.isnan(means), np.inf, means)))  # what is no number never wins
-    best = _fitted(candidates[winner], table, targets)
+    best = _fit(candidates[winner], table, targets)
     best.cvloss = _scalar(losses[winner].mean(axis=0))
     best.cvloss_std = _scalar(losses[winner].std(axis=0))
     return best
@@ -320,7 +320,7 @@ def _takes_objects(method: Any, parameters: Mapping[str, Sequence[Any]]) -> bool
     return any(getattr(kernel, "kind", "") == "objects" for kernel in [getattr(method, "kernel", None), *tried])
 
 
-def _shuffled(random_state: Seed) -> Any:
+def _fresh_seed(random_state: Seed) -> Seed:
     """The course reshuffles always: without a seed, from fresh entropy."""
     return int(np.random.default_rng().integers(2**31 - 1)) if random_state is None else random_state
 
@@ -347,20 +347,20 @@ def _losses(
     """Losses of every fold for each candidate: in closed form for krr with a given regularization."""
     groups: dict[Any, list[int]] = {}
     for i, candidate in enumerate(candidates):
-        closed = type(candidate) is krr and _checked_regularization(candidate.regularization) > 0
+        closed = type(candidate) is krr and _check_regularization(candidate.regularization) > 0
         key = candidate.kernel_object() if closed else i
         groups.setdefault(key, []).append(i)
     for key, members in groups.items():
         if isinstance(key, Kernel):
-            yield from _closed(key, members, candidates, X, y, splits, loss)
+            yield from _formula_losses(key, members, candidates, X, y, splits, loss)
         else:
-            yield members[0], _looped(candidates[members[0]], X, y, splits, loss)
+            yield members[0], _refit_losses(candidates[members[0]], X, y, splits, loss)
 
 
-def _closed(
+def _formula_losses(
     kernel: Kernel, members: list[int], candidates: Sequence[Any], X: Any, y: Array, splits: Sequence[Split], loss: Any
 ) -> Iterator[tuple[int, Array]]:
-    rows, targets = _checked(X, y)
+    rows, targets = _training_data(X, y)
     removals = Removals.of(splits, len(rows))
     problem = Problem(targets.reshape(len(targets), -1), None, intercept=False)
     route = "spectral" if len(members) > 6 else "inverse"
@@ -372,15 +372,15 @@ def _closed(
         yield i, _as_table([loss(*part) for part in parts])
 
 
-def _looped(candidate: Any, X: Any, y: Array, splits: Sequence[Split], loss: Callable[[Any, Any], Any]) -> Array:
+def _refit_losses(candidate: Any, X: Any, y: Array, splits: Sequence[Split], loss: Callable[[Any, Any], Any]) -> Array:
     found = []
     for split in splits:
-        model = _fitted(copy.deepcopy(candidate), _take(X, split.train), y[split.train])
+        model = _fit(copy.deepcopy(candidate), _take(X, split.train), y[split.train])
         found.append(loss(y[split.test], model.predict(_take(X, split.test))))
     return _as_table(found)
 
 
-def _fitted(method: Any, X: Any, y: Array) -> Any:
+def _fit(method: Any, X: Any, y: Array) -> Any:
     """The fitted method, whatever its `fit` returns."""
     returned = method.fit(X, y)
     return returned if hasattr(returned, "predict") else method

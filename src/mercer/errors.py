@@ -87,7 +87,7 @@ class _Printable(Exception):
     """An exception whose texts are safe to print: they quote names, cells and files of strangers.
 
     A `hint` says what would help. The settings in it are terms, such as $decimal, that each surface puts into its own
-    words: `str` gives the parameters of Python, `worded` those of a table of terms.
+    words: `str` gives the parameters of Python, `in_terms` those of a table of terms.
     """
 
     def __init__(self, *given: object, hint: str = "", column: str = "") -> None:
@@ -98,7 +98,7 @@ class _Printable(Exception):
     def _help(self, terms: Callable[[str], dict[str, str]]) -> str:
         return Template(self.hint).substitute(terms(self.column))
 
-    def worded(self, terms: Callable[[str], dict[str, str]]) -> str:
+    def in_terms(self, terms: Callable[[str], dict[str, str]]) -> str:
         """The text with its hint in the words of another surface.
 
         Examples
@@ -107,7 +107,7 @@ class _Printable(Exception):
         >>> error = InputError("Cells may be separated by a comma or a bar.", hint="Set $separator.")
         >>> print(error)
         Cells may be separated by a comma or a bar. Set the parameter separator.
-        >>> print(error.worded(lambda column: {"separator": "--separator"}))
+        >>> print(error.in_terms(lambda column: {"separator": "--separator"}))
         Cells may be separated by a comma or a bar. Set --separator.
         """
         return printable(f"{self.given[0]} {self._help(terms)}", lines=True) if self.hint else str(self)

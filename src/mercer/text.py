@@ -76,10 +76,10 @@ def legible(name: str, most: int = _LONG) -> str:
     return line if len(line) <= most else line[: most - 3] + "..."
 
 
-def rounded(text: str) -> str:
+def round_numbers(text: str) -> str:
     """A text in which numbers have at most five digits.
 
-    >>> rounded("Gaussian(width=1.523494018735173)")
+    >>> round_numbers("Gaussian(width=1.523494018735173)")
     'Gaussian(width=1.5235)'
     """
     return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.5g}", text)
@@ -158,10 +158,10 @@ def share_of(parts: int) -> str:
     return {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth"}.get(parts, f"one part in {parts}")
 
 
-def tied(line: str) -> str:
+def tie_percent(line: str) -> str:
     r"""A sentence that no line end parts from its percent signs.
 
-    >>> tied("12 % of them")
+    >>> tie_percent("12 % of them")
     '12\xa0% of them'
     """
     return line.replace(" %", "\u00a0%")
@@ -218,7 +218,7 @@ class Shown:
     Results have `__str__` and `_columns`; the rest is made from these, and from `plot` where there is one.
     """
 
-    def _columns(self) -> Mapping[str, Sequence[Any]]:
+    def _columns(self) -> Mapping[str, Sequence[object]]:
         """The numbers by name, one per row of the table: one row of the numbers and texts of a dataclass."""
         found = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         return {name: [value] for name, value in found.items() if isinstance(value, str | int | float)}

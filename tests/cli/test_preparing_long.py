@@ -112,11 +112,11 @@ def test_files_of_a_directory_must_have_the_same_columns(long):
 
 
 def test_other_files_are_left_to_their_readers(long):
-    assert LongTable.found("houses.csv", 0) is None
-    assert LongTable.found("-", 0) is None
-    assert LongTable.found("nothing.parquet", 0) is None
-    assert LongTable.found("long.parquet", 900) is None
-    assert LongTable.found("long.parquet", 899).rows == 900
+    assert LongTable.find("houses.csv", 0) is None
+    assert LongTable.find("-", 0) is None
+    assert LongTable.find("nothing.parquet", 0) is None
+    assert LongTable.find("long.parquet", 900) is None
+    assert LongTable.find("long.parquet", 899).rows == 900
 
 
 def test_infinite_cells_are_found_in_their_block(run, long, monkeypatch):

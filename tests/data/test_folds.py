@@ -130,7 +130,7 @@ def test_order_makes_the_test_sets_of_the_first_repeat_contiguous():
     folds = draw(KFold(3, shuffle=True, random_state=0), X, Y)
     order = folds.order()
     assert sorted(order) == list(range(12))
-    moved = Removals.of(folds.splits, 12).renumbered(order)
+    moved = Removals.of(folds.splits, 12).renumber(order)
     assert [rows.tolist() for rows in moved.sets] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
     for old, new in zip(folds.splits, moved.tests, strict=True):
         np.testing.assert_array_equal(order[new], old.test)
@@ -144,7 +144,7 @@ def test_order_keeps_rows_that_are_tested_twice_or_never():
 
 
 def test_what_is_removed_is_everything_not_trained_on():
-    assert Split(np.array([1, 4]), np.array([0])).removed(6).tolist() == [0, 2, 3, 5]
+    assert Split(np.array([1, 4]), np.array([0])).removal(6).tolist() == [0, 2, 3, 5]
 
 
 EMPTY = (

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.data import tokens as module
-from mercer.data.tokens import counted, letters, substrings, words
+from mercer.data.tokens import count_codes, letters, substrings, words
 from refusals import refusal, tells
 
 # plain and accented letters, a combining mark, an emoji, lone surrogates, a null and several kinds of white space
@@ -107,7 +107,7 @@ def test_parts_that_cannot_be_told_apart_are_refused_with_their_row():
 
 
 def test_counts_say_how_often_each_code_occurs():
-    table = counted(np.array([0, 0, 2]), np.array([1, 1, 0]), 4, 2)
+    table = count_codes(np.array([0, 0, 2]), np.array([1, 1, 0]), 4, 2)
     assert table.toarray().tolist() == [[0, 2], [0, 0], [1, 0], [0, 0]]
 
 

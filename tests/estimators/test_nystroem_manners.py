@@ -173,7 +173,7 @@ def test_the_sums_of_one_pass_are_gone_before_the_next(rng, monkeypatch):
 
     read = PassReading.run
     monkeypatch.setattr(PassReading, "run", run)
-    monkeypatch.setattr("mercer.streaming.search.grouped", lambda sizes, memory: [[0], [1]])
+    monkeypatch.setattr("mercer.streaming.search.group_kernels", lambda sizes, memory: [[0], [1]])
     NystroemRidgeCV([Gaussian(1.0), Gaussian(2.0)], [0.1, 1.0], landmarks=9).fit(
         rng.normal(size=(200, 2)), rng.normal(size=200)
     )

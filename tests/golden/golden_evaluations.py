@@ -241,7 +241,7 @@ def the_noise_of_repeated_inputs_and_of_residuals(data):
 def tuned(data, kernel, **how):
     rows, problem = as_rows(data["X"]), Problem(data["y"][:, None], None, intercept=how.pop("fit_intercept", False))
     begin = per_column(kernel, rows.width) if how.pop("per_column_widths", False) else kernel
-    found = tune_rows(begin, rows, problem.centred(), Settings(**how), random_state=0)
+    found = tune_rows(begin, rows, problem.subtract_mean(), Settings(**how), random_state=0)
     words = str(found).partition(" steps,")[0].rpartition("(")[0]  # the number of steps may differ by rounding
     values = KernelRidge(found.alpha, kernel=found.kernel).fit(data["X"], data["y"]).predict(data["new"])
     return {"words": words, "score": found.score, "alpha": found.alpha, "predictions": values, "before": found.before}

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from mercer.kernels import Gaussian
 from mercer.kernels.value import (
+    check_callable,
     fits_columns,
     inverse_width,
     positive_number,
     positive_width,
     real_number,
-    vectorized,
     whole_number,
 )
 from refusals import refusal, tells
@@ -85,9 +85,9 @@ def test_what_is_no_positive_whole_number_is_refused(value):
 
 
 def test_functions_are_what_can_be_called():
-    vectorized(Thing(), "f", len)
-    vectorized(Thing(), "f", Thing)
-    assert tells(refusal(vectorized, Thing(), "f", 3), "f of Thing", "got 3")
+    check_callable(Thing(), "f", len)
+    check_callable(Thing(), "f", Thing)
+    assert tells(refusal(check_callable, Thing(), "f", 3), "f of Thing", "got 3")
 
 
 def test_the_inverse_of_a_width_multiplies_columns():

@@ -10,7 +10,7 @@ from mercer.errors import InputError
 from mercer.kernels import parse
 from mercer.lab.answers import ALPHAS, WIDTHS, wider
 from mercer.lab.jobs import Jobs
-from mercer.text import rounded
+from mercer.text import round_numbers
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 RNG = np.random.default_rng(0)
@@ -40,7 +40,7 @@ def test_a_search_finds_what_the_library_finds():
     search = KernelRidgeCV(kernels, ALPHAS, fit_intercept=True).fit(X, Y)
     nested = nested_cross_validate(search, X, Y, cv=5, random_state=0)
     found = job.result
-    assert (found["kernel"], found["alpha"]) == (rounded(repr(search.best_kernel_)), search.alpha_)
+    assert (found["kernel"], found["alpha"]) == (round_numbers(repr(search.best_kernel_)), search.alpha_)
     assert found["best"] == pytest.approx(np.sqrt(-search.best_score_))
     assert found["nested"] == pytest.approx(np.sqrt(-nested.mean))
     assert found["optimism"] == pytest.approx(found["nested"] - found["best"])

@@ -61,7 +61,7 @@ def draw_case(rng):
         splits = [split for split in splits if len(split.train)]
     scale = inverse_widths(kernel, Rows(X), np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0))
     partition = Partition.of(X * scale, int(rng.integers(5, 20)))
-    problem = Problem(Y, weights, intercept).centred()
+    problem = Problem(Y, weights, intercept).subtract_mean()
     cells = CellProblem(Rows(X), problem, partition, scale, int(rng.integers(20, 60)), int(rng.integers(1, 4)), splits)
     return X, Y, weights, kernel, alpha, intercept, cells
 

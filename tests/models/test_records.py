@@ -223,7 +223,7 @@ def test_folds_are_kept_and_those_that_are_no_partition_by_label_alone(data, pat
     for old, new in zip(model.folds_.splits, again.folds_.splits, strict=True):
         assert new.test.tolist() == old.test.tolist()
         assert new.train.tolist() == old.train.tolist()
-        assert new.removed(40).tolist() == old.removed(40).tolist()
+        assert new.removal(40).tolist() == old.removal(40).tolist()
     assert again.folds_.partition
     splits = list(ShuffleSplit(3, random_state=0).split(X))
     model = KernelRidgeCV("gaussian", cv=splits).fit(X, y)

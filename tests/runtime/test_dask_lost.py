@@ -91,13 +91,13 @@ class Stub:
 
 
 def test_workers_that_die_one_after_the_other_are_one_sentence():
-    with pytest.raises(InputError) as told, module._told_when_lost(Stub()):
+    with pytest.raises(InputError) as told, module._explain_lost_cluster(Stub()):
         raise distributed.KilledWorker("task", "worker", 3)
     assert tells(str(told.value), "10.0.0.1", "8786")
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError(2, "No such file"), ValueError("of a task"), InputError("y")])
 def test_errors_of_tasks_stay_what_they_are(error):
-    with pytest.raises(type(error)) as told, module._told_when_lost(Stub()):
+    with pytest.raises(type(error)) as told, module._explain_lost_cluster(Stub()):
         raise error
     assert told.value is error

@@ -125,7 +125,7 @@ class Case:
 
     def __repr__(self):
         problem = self.problem
-        weighted = "unweighted" if problem.weights is None else f"{len(problem.unused)} rows of weight zero"
+        weighted = "unweighted" if problem.weights is None else f"{len(problem.unused_rows)} rows of weight zero"
         return (
             f"{self.kernel!r}, alpha={self.alpha!r}, n={problem.n}, t={problem.Y.shape[1]}, {weighted}, "
             f"intercept={problem.intercept}, {self.folds.label}"
@@ -133,7 +133,7 @@ class Case:
 
     def routes(self):
         """Explicit features are worked with where there are some, and all rows have weight."""
-        finite = self.kernel.count_features(self.rows) is not None and not len(self.problem.unused)
+        finite = self.kernel.count_features(self.rows) is not None and not len(self.problem.unused_rows)
         return [name for name in ROUTES if name != "primal" or finite]
 
     def allowed(self, route, scale):
@@ -449,7 +449,7 @@ def test_predictions_far_smaller_than_the_targets_keep_their_own_digits(route, r
 def test_a_far_row_left_out_with_others_costs_no_digits(route, rng):
     X, y = 1e-5 * rng.uniform(1.0, 3.0, size=(12, 3)), rng.normal(size=(12, 1))
     X[0, 0] = 1e5
-    problem, removals = Problem(y, None, True).centred(), Removals.of(draw(3, X, y).splits, 12)
+    problem, removals = Problem(y, None, True).subtract_mean(), Removals.of(draw(3, X, y).splits, 12)
     found, expected = (Candidate(Linear(), Rows(X), problem, removals, each).at(0.01) for each in (route, "refit"))
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-12, atol=1e-13)
 
@@ -459,6 +459,6 @@ def test_an_intercept_that_takes_up_most_of_the_targets_costs_no_digits(route, r
     """Of rows of weight zero above all, whose predictions are no differences from their targets."""
     X = rng.uniform(0.0, 3.0, size=(9, 1))
     y, weights = 2.0 * X + 1.0, np.where(np.arange(9) == 4, 0.0, 1.0)
-    problem, removals = Problem(y, weights, True).centred(), Removals.singles(9)
+    problem, removals = Problem(y, weights, True).subtract_mean(), Removals.singles(9)
     found, expected = (Candidate(Linear(), Rows(X), problem, removals, each).at(1e-6) for each in (route, "refit"))
     np.testing.assert_allclose(found.values, expected.values, rtol=0.0, atol=1e-14)

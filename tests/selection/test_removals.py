@@ -10,16 +10,16 @@ from mercer.solvers.problem import Problem
 def test_without_weights_every_row_is_used():
     problem = Problem(np.zeros((4, 2)), None, intercept=False)
     assert problem.n == 4
-    assert problem.used.tolist() == [0, 1, 2, 3]
-    assert problem.unused.tolist() == []
+    assert problem.used_rows.tolist() == [0, 1, 2, 3]
+    assert problem.unused_rows.tolist() == []
     assert problem.root.tolist() == [1.0, 1.0, 1.0, 1.0]
     assert problem.place.tolist() == [0, 1, 2, 3]
 
 
 def test_rows_of_weight_zero_have_no_place():
     problem = Problem(np.zeros((4, 1)), np.array([4.0, 0.0, 9.0, 0.0]), intercept=True)
-    assert problem.used.tolist() == [0, 2]
-    assert problem.unused.tolist() == [1, 3]
+    assert problem.used_rows.tolist() == [0, 2]
+    assert problem.unused_rows.tolist() == [1, 3]
     assert problem.root.tolist() == [2.0, 3.0]
     assert problem.place.tolist() == [0, -1, 1, -1]
 

@@ -8,7 +8,7 @@ import pytest
 from mercer.data.folds import draw
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Linear
-from mercer.selection.table import SearchTable, Winner, held_out_ratio, joined, standard_error
+from mercer.selection.table import SearchTable, Winner, held_out_ratio, join_tables, standard_error
 from refusals import tells
 
 
@@ -133,13 +133,13 @@ def test_the_text_marks_the_winner_and_is_sorted():
 
 def test_tables_are_joined_by_kernels_or_by_alphas(rng):
     first, second = table_of(rng.normal(size=(2, 3, 4))), table_of(rng.normal(size=(2, 2, 4)), [5.0, 0.01])
-    wide = joined(first, second, axis=1)
+    wide = join_tables(first, second, axis=1)
     assert wide.alphas.tolist() == [0.01, 1.0, 5.0, 10.0, 100.0]
     np.testing.assert_array_equal(wide.scores[:, 0], second.scores[:, 1])
     np.testing.assert_array_equal(wide.scores[:, 2], second.scores[:, 0])
     np.testing.assert_array_equal(wide.pooled[:, 3], first.pooled[:, 1])
     third = table_of(rng.normal(size=(1, 3, 4)), kernels=[Linear()])
-    tall = joined(first, third, axis=0)
+    tall = join_tables(first, third, axis=0)
     assert list(tall.kernels) == [Gaussian(1.0), Gaussian(2.0), Linear()]
     np.testing.assert_array_equal(tall.scores[2], third.scores[0])
     assert tall.condition.shape == (3, 3)

@@ -124,7 +124,7 @@ def test_products_are_made_up_to_the_number_allowed(rng):
     system = StreamedSystem(Gaussian(0.1), rows, None, intercept=False, choice=SolverChoice("cg", "a test", 0))
     G = system.inverse(1e-7, 1, most=7)
     G.solve(rng.normal(size=(300, 1)))
-    assert not G.converged
+    assert not G.has_converged
     assert (G.tally.single, G.tally.double) == (7, 1)
 
 

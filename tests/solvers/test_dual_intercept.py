@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.solvers import DualSystem
-from mercer.solvers.dual import Eigendecomposition, SpectralInverse, bordered, likelihood
+from mercer.solvers.dual import Eigendecomposition, SpectralInverse, border_of, likelihood
 from oracles import kernel_ridge, log_evidence, posterior_variance, smoother, with_spectrum
 
 
@@ -41,13 +41,13 @@ def test_everything_equals_brute_force(n, intercept, weighted, solver, seed):
 
 def test_the_intercept_of_a_regular_system_is_inside_its_range(rng):
     spectrum = Eigendecomposition(with_spectrum([1.0, 2.0, 3.0], rng))
-    border = bordered(SpectralInverse(spectrum, 0.0, "a test"), np.ones((3, 1)))
+    border = border_of(SpectralInverse(spectrum, 0.0, "a test"), np.ones((3, 1)))
     assert not border.outside
 
 
 def test_the_intercept_of_a_singular_system_is_found_outside_its_range(rng):
     K = np.diag([1.0, 1.0, 0.0, 0.0])
-    border = bordered(SpectralInverse(Eigendecomposition(K), 0.0, "a test"), np.ones((4, 1)))
+    border = border_of(SpectralInverse(Eigendecomposition(K), 0.0, "a test"), np.ones((4, 1)))
     assert border.outside
     np.testing.assert_allclose(border.left[:, 0], [0, 0, 1, 1], atol=1e-15)
     assert border.scale == pytest.approx(2.0)

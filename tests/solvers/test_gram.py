@@ -25,9 +25,9 @@ from mercer.kernels import (
 from mercer.kernels.tiles import column_numbers
 from mercer.solvers.gram import (
     KeptTiles,
-    kept_bytes,
     nearest_rows,
     symmetric_times,
+    tile_bytes,
     times,
     training_matrix,
 )
@@ -148,7 +148,7 @@ KERNELS = [Gaussian(1.5), Laplacian(2.0) + 0.1 * Linear()]
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
 def test_kept_and_new_tiles_give_the_same_product(kernel, share, rng):
     X, V = rng.normal(size=(1203, 3)), rng.normal(size=(1203, 2))
-    tiles = KeptTiles(kernel, as_rows(X), int(share * kept_bytes(1203)))
+    tiles = KeptTiles(kernel, as_rows(X), int(share * tile_bytes(1203)))
     expected = kernel(X) @ V
     assert tiles.single
     assert share - 0.3 <= tiles.share <= share
@@ -158,9 +158,9 @@ def test_kept_and_new_tiles_give_the_same_product(kernel, share, rng):
 
 @pytest.mark.parametrize("n", [1, 499, 500, 501, 1750])
 def test_the_bytes_named_beforehand_are_enough_for_all_tiles(n):
-    tiles = KeptTiles(Linear(), as_rows(np.ones((n, 1))), kept_bytes(n))
+    tiles = KeptTiles(Linear(), as_rows(np.ones((n, 1))), tile_bytes(n))
     assert tiles.share == 1.0
-    assert sum(kept.nbytes for kept in tiles._tiles) <= kept_bytes(n)
+    assert sum(kept.nbytes for kept in tiles._tiles) <= tile_bytes(n)
 
 
 def test_no_rows_leave_the_room_that_was_given():
@@ -172,7 +172,7 @@ def test_no_rows_leave_the_room_that_was_given():
 def test_values_beyond_single_precision_are_multiplied_in_double(size, rng):
     X, V = size * rng.normal(size=(600, 2)), rng.normal(size=(600, 1))
     kernel = Polynomial(2, offset=0.0)
-    tiles = KeptTiles(kernel, as_rows(X), kept_bytes(600))
+    tiles = KeptTiles(kernel, as_rows(X), tile_bytes(600))
     assert not tiles.single
     assert tiles.share == 0.0
     np.testing.assert_allclose(tiles(V), kernel(X) @ V, rtol=1e-9)

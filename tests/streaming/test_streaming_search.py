@@ -13,9 +13,9 @@ from mercer.errors import InputError, MemoryRefusal
 from mercer.kernels import Gaussian
 from mercer.selection.scoring import resolve_scoring
 from mercer.streaming.blocks import as_source
-from mercer.streaming.landmarks import LandmarkChoice, drawn_sample, numbers_of, sides_of
+from mercer.streaming.landmarks import LandmarkChoice, draw_sample, numbers_of, sides_of
 from mercer.streaming.losses import FindLabels, HeldOutLosses, LabelLosses, classes_left
-from mercer.streaming.plan import block_rows, grouped, landmark_count, sample_size
+from mercer.streaming.plan import block_rows, group_kernels, landmark_count, sample_size
 from mercer.streaming.scores import LandmarkCheck, landmark_check
 from mercer.streaming.search import PassReading, StreamedSearch
 
@@ -31,7 +31,7 @@ def table(rng, n=240, t=1):
 def searching(source, *, scoring=None, classifier=False, labels=None, intercept=False, nested=False, at_once=None,
               landmarks=25, rule="best", weighted=False):  # fmt: skip
     choice = LandmarkChoice(landmarks, "pivoted", 120.0)
-    sample = drawn_sample(source, choice, 2, FOLDS, 0, "serial")
+    sample = draw_sample(source, choice, 2, FOLDS, 0, "serial")
     targets = numbers_of(sample) if labels is None else LabelLosses(labels)
     features = [choice.features(kernel, sample.X, None, landmarks, 0) for kernel in KERNELS]
     sides = sides_of(features, source.rows, ALPHAS[0], sample, targets, intercept=intercept)
@@ -192,7 +192,7 @@ def test_kernels_whose_sums_do_not_fit_together_take_a_pass_each(rng, monkeypatc
 
 
 def test_sums_that_fit_nowhere_are_refused():
-    assert grouped([10, 10, 30], 80) == [[0, 1], [2]]
+    assert group_kernels([10, 10, 30], 80) == [[0, 1], [2]]
     with pytest.raises(
         MemoryRefusal,
         match=(
@@ -200,7 +200,7 @@ def test_sums_that_fit_nowhere_are_refused():
             "bytes is used"
         ),
     ):
-        grouped([50], 80)
+        group_kernels([50], 80)
 
 
 def test_half_of_the_landmarks_are_checked_against_all_of_them(rng):

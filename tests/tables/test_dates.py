@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mercer import TableEncoder
 from mercer.errors import InputError, LeftOutWarning
 from mercer.tables.cells import read_cells
-from mercer.tables.dates import check_format, found_format, read_day
+from mercer.tables.dates import check_format, find_format, read_day
 
 MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2099, 12, 31)).map(lambda m: m.replace(microsecond=0))  # noqa: DTZ001
 FORMATS = {
@@ -60,16 +60,16 @@ def test_what_is_no_date_is_not_read(text, form):
     ],
 )
 def test_the_whole_column_tells_the_format(texts, form):
-    assert found_format(read_cells("a", texts)) == form
+    assert find_format(read_cells("a", texts)) == form
 
 
 def test_a_column_that_allows_both_orders_is_refused_unless_the_format_is_said():
     with pytest.raises(InputError, match=r"Column 'same' is ambiguous: in '5/5/2020' in row 0 the day"):
-        found_format(read_cells("same", ["5/5/2020", "6/6/2020"]))  # new ones could be either
+        find_format(read_cells("same", ["5/5/2020", "6/6/2020"]))  # new ones could be either
     cells = read_cells("when", ["3/4/2020", "5/5/2020"])
     with pytest.raises(InputError, match=r"Column 'when' is ambiguous: in '3/4/2020' in row 0 the day or the month"):
-        found_format(cells)
-    assert found_format(cells, "%d/%m/%Y") == "%d/%m/%Y"
+        find_format(cells)
+    assert find_format(cells, "%d/%m/%Y") == "%d/%m/%Y"
     encoder = TableEncoder(date_format="%m/%d/%Y").fit({"when": ["3/4/2020", "5/6/2020", "7/8/2020"]})
     again = through_file(encoder)
     for each in (encoder, again):

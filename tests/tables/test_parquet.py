@@ -48,7 +48,7 @@ def test_texts_that_repeat_are_held_once(tmp_path):
     assert not reading.columns["s"].declared
     assert reading.raw["s"].nbytes < 10 * rows
     assert len({id(text) for text in reading.exactly("s")}) == 2
-    long = LongTable.found(str(path), 0)
+    long = LongTable.find(str(path), 0)
     survey = long.survey(["s"], ["s"], 500)
     assert survey.sample.nbytes + survey.whole.nbytes < 20 * rows
     blocks = list(as_source(path, "s", labels=True).blocks(5000))
@@ -73,7 +73,7 @@ def test_texts_that_do_not_fit_in_memory_are_refused_by_their_size_and_not_by_th
     assert path.stat().st_size < 20_000
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "3000000")
     assert tells(refusal(read_table, str(path), kind=MemoryRefusal), "t.parquet", "3.0 MB is available")
-    table = LongTable.found(str(path), 0)
+    table = LongTable.find(str(path), 0)
     assert tells(refusal(list, table.blocks(["s"]), kind=MemoryRefusal), "t.parquet", "3.0 MB is available")
 
 
@@ -117,7 +117,7 @@ def test_columns_that_the_file_declares_as_categories_are_categories(tmp_path):
     columns = read_table(str(path)).columns
     assert (columns["c"].declared, columns["c"].levels) == (True, ["1", "2"])
     assert (columns["s"].declared, columns["s"].family) == (False, "number")
-    assert LongTable.found(str(path), 0).declared == {"c"}
+    assert LongTable.find(str(path), 0).declared_categories == {"c"}
 
 
 def test_bytes_are_no_texts(tmp_path):
@@ -145,7 +145,7 @@ def test_pages_whose_checksum_does_not_fit_are_refused(tmp_path):
     path.write_bytes(raw[:place] + b"\x01" + raw[place + 1 :])
     for read in (
         lambda: read_table(str(path)),
-        lambda: list(LongTable.found(str(path), 0).blocks(["x"])),
+        lambda: list(LongTable.find(str(path), 0).blocks(["x"])),
         lambda: list(as_source(path).blocks(100)),
     ):
         assert tells(refusal(read), "t.parquet", "CRC")
@@ -156,7 +156,7 @@ def test_a_part_that_is_replaced_during_a_pass_is_found_out(tmp_path):
     folder.mkdir()
     for name in "ab":
         parquet.write_table(pa.table({"x": np.arange(100.0)}), folder / f"{name}.parquet", compression="none")
-    table, later = LongTable.found(str(folder), 0), folder / "b.parquet"
+    table, later = LongTable.find(str(folder), 0), folder / "b.parquet"
     assert sum(block.num_rows for block in table.blocks(["x"])) == 200
     blocks = table.blocks(["x"])
     next(blocks)
@@ -174,7 +174,7 @@ def test_infinite_numbers_are_found_in_rows_that_are_not_in_the_sample(tmp_path)
     values = np.arange(900.0)
     values[[77, 555]], values[3] = np.inf, np.nan
     parquet.write_table(pa.table({"x": values, "z": np.arange(900.0)}), tmp_path / "t.parquet", row_group_size=50)
-    survey = LongTable.found(str(tmp_path / "t.parquet"), 0).survey(["z"], [], 10)
+    survey = LongTable.find(str(tmp_path / "t.parquet"), 0).survey(["z"], [], 10)
     assert list(survey.infinite) == ["x"]
     odd = survey.infinite["x"]
     assert (odd.count, odd.total, odd.first) == (2, 899, "'inf' in row 78 of t.parquet")

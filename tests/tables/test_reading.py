@@ -282,7 +282,7 @@ def test_files_that_are_not_there(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"cannot be read: File name too long\."):
         read_table(str(tmp_path / ("x" * 300)))
     said = "The name of a table must be a path, or - for standard input; got an empty string."
-    for read in (read_table, lambda source: LongTable.found(source, 0), as_source):
+    for read in (read_table, lambda source: LongTable.find(source, 0), as_source):
         with pytest.raises(InputError) as caught:
             read("")
         assert str(caught.value) == said

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mercer import TableEncoder
 from mercer.errors import InputError
 from mercer.tables.cells import read_cells
-from mercer.tables.values import NumberStyle, bare_number, found_style, found_unit
+from mercer.tables.values import NumberStyle, bare_number, find_style, find_unit
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ def test_a_number_without_what_stands_around_it(text, bare):
     ],
 )
 def test_one_reading_is_found(columns, style):
-    found = found_style(read_cells(f"c{place}", cells) for place, cells in enumerate(columns))
+    found = find_style(read_cells(f"c{place}", cells) for place, cells in enumerate(columns))
     assert found == (None if style is None else NumberStyle(*style))
 
 
 @pytest.mark.parametrize("columns", [[["1,234"]], [["1,234", "1.234"]], [["1,5"], ["2.5"]], [["1,5"], ["1.234"]]])
 def test_two_readings_are_refused(columns):
     with pytest.raises(InputError, match=r"decimal"):
-        found_style(read_cells(f"c{place}", cells) for place, cells in enumerate(columns))
+        find_style(read_cells(f"c{place}", cells) for place, cells in enumerate(columns))
 
 
 @given(st.integers(-(10**9), 10**9), st.sampled_from([",", "'", " ", "\u00a0", "\u202f"]), st.booleans())
@@ -62,9 +62,9 @@ def test_grouped_numbers_are_read_back(number, gap, brackets):
 
 
 def test_units_that_differ_are_no_unit():
-    assert found_unit(["12 kg", "3 lb"]) is None
-    assert found_unit(["12 kg", "3"]) is None
-    assert found_unit(["A1", "A2"]) is None
+    assert find_unit(["12 kg", "3 lb"]) is None
+    assert find_unit(["12 kg", "3"]) is None
+    assert find_unit(["A1", "A2"]) is None
     assert TableEncoder().fit({"a": ["12 kg", "3 lb"] * 10}).columns_[0].kind == "category"
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Linear
-from mercer.solvers.problem import Problem, taken
-from mercer.tuning.alphas import LeaveOutErrors, Predictor, downhill, predicted
+from mercer.solvers.problem import Problem, take_rows
+from mercer.tuning.alphas import LeaveOutErrors, Predictor, downhill, predict_new
 from oracles import kernel_ridge
 
 
@@ -62,9 +62,9 @@ def test_residuals_of_groups_and_folds_equal_refitting(rng):
     by_group, by_fold = left.residuals(0.1, [np.flatnonzero(folds == fold) for fold in range(3)])
     for names, mine in ((groups, by_group), (folds, by_fold)):
         for name in np.unique(names):
-            train, new = (taken(rows, problem, np.flatnonzero(which)) for which in (names != name, names == name))
+            train, new = (take_rows(rows, problem, np.flatnonzero(which)) for which in (names != name, names == name))
             np.testing.assert_allclose(
-                mine[names == name], predicted(kernel, 0.1, *train, new[0]) - new[1].Y, atol=1e-9
+                mine[names == name], predict_new(kernel, 0.1, *train, new[0]) - new[1].Y, atol=1e-9
             )
     assert left.error(0.1) == pytest.approx(np.mean(weights[:, None] * by_group**2))
     assert left.best[1] == 0.1

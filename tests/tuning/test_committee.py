@@ -6,9 +6,9 @@ import pytest
 from mercer.data import as_rows
 from mercer.data.rows import Rows
 from mercer.kernels import Gaussian, Matern
-from mercer.solvers.problem import Problem, taken
+from mercer.solvers.problem import Problem, take_rows
 from mercer.tuning import committee as module
-from mercer.tuning.alphas import LeaveOutErrors, predicted
+from mercer.tuning.alphas import LeaveOutErrors, predict_new
 from mercer.tuning.committee import (
     CLASSIFICATION,
     REGRESSION,
@@ -78,10 +78,10 @@ def test_out_of_fold_predictions_are_those_of_members_fitted_without_the_fold(rn
     problem = Problem(Y, None, intercept=True)
     total = np.zeros_like(Y)
     for fold, members in enumerate(found.by_fold):
-        train = taken(rows, problem, np.flatnonzero(folds != fold))
-        new, _ = taken(rows, problem, np.flatnonzero(folds == fold))
+        train = take_rows(rows, problem, np.flatnonzero(folds != fold))
+        new, _ = take_rows(rows, problem, np.flatnonzero(folds == fold))
         for weight, (kernel, alpha) in zip(found.fold_weights[fold], members, strict=True):
-            total[folds == fold] += weight * predicted(kernel, alpha, *train, new)
+            total[folds == fold] += weight * predict_new(kernel, alpha, *train, new)
     np.testing.assert_allclose(found.held_out, total, atol=1e-9)
     kept = [i for i, member in enumerate(found.tried) if member.error == pytest.approx(member.error)]
     assert len(kept) == len(REGRESSION)
@@ -96,9 +96,10 @@ def test_residuals_of_leaving_out_rows_and_folds_equal_refitting(rng):
         for each in sets:
             out = np.zeros(30, dtype=bool)
             out[each] = True
-            train, new = taken(rows, problem, np.flatnonzero(~out)), taken(rows, problem, np.flatnonzero(out))[0]
+            train = take_rows(rows, problem, np.flatnonzero(~out))
+            new, _ = take_rows(rows, problem, np.flatnonzero(out))
             values = sum(
-                member.weight * predicted(member.kernel, member.alpha, *train, new) for member in found.members
+                member.weight * predict_new(member.kernel, member.alpha, *train, new) for member in found.members
             )
             np.testing.assert_allclose(mine[out], values - Y[out], atol=1e-7)
 
@@ -164,9 +165,9 @@ def member_held_out(rows, Y, folds, committee, place):
     """Out-of-fold predictions of one member."""
     problem, values = Problem(Y, None, intercept=True), np.zeros_like(Y)
     for fold, tuned in enumerate(committee.by_fold):
-        train = taken(rows, problem, np.flatnonzero(folds != fold))
-        new, _ = taken(rows, problem, np.flatnonzero(folds == fold))
-        values[folds == fold] = predicted(*tuned[place], *train, new)
+        train = take_rows(rows, problem, np.flatnonzero(folds != fold))
+        new, _ = take_rows(rows, problem, np.flatnonzero(folds == fold))
+        values[folds == fold] = predict_new(*tuned[place], *train, new)
     return values
 
 
@@ -177,9 +178,9 @@ def test_held_out_rows_of_a_level_that_no_training_row_has_are_those_of_an_unsee
     found = fitted(Rows(Z), Y, folds)
     without = Z.copy()
     without[7, 1] = 0.0
-    train = taken(Rows(Z), Problem(Y, None, intercept=True), np.flatnonzero(folds != folds[7]))
+    train = take_rows(Rows(Z), Problem(Y, None, intercept=True), np.flatnonzero(folds != folds[7]))
     value = sum(
-        weight * predicted(kernel, alpha, *train, Rows(without[7:8]))
+        weight * predict_new(kernel, alpha, *train, Rows(without[7:8]))
         for weight, (kernel, alpha) in zip(found.fold_weights[folds[7]], found.by_fold[folds[7]], strict=True)
     )
     np.testing.assert_allclose(found.held_out[7], value[0], atol=1e-9)
@@ -244,10 +245,10 @@ def test_with_many_rows_the_last_steps_are_on_a_part_and_alpha_is_chosen_out_of_
     assert found.tuned_on == 40
     assert found.left_out.shape == found.in_folds.shape == (40, 1)  # of the rows of the last steps
     problem = Problem(Y, None, intercept=True)
-    train, new = (taken(rows, problem, np.flatnonzero(which)) for which in (folds != 0, folds == 0))
+    train, new = (take_rows(rows, problem, np.flatnonzero(which)) for which in (folds != 0, folds == 0))
     for member in found.members:
         errors = [
-            np.mean((predicted(member.kernel, factor * member.alpha * 1.5**0.6, *train, new[0]) - new[1].Y) ** 2)
+            np.mean((predict_new(member.kernel, factor * member.alpha * 1.5**0.6, *train, new[0]) - new[1].Y) ** 2)
             for factor in (10**-0.5, 1.0, 10**0.5)
         ]
         assert np.argmin(errors) == 1

@@ -8,8 +8,8 @@ import pytest
 from mercer.data import as_rows
 from mercer.errors import MercerError
 from mercer.kernels import Cosine, Gaussian, Laplacian, Linear, Matern
-from mercer.solvers.problem import Problem, taken
-from mercer.tuning.alphas import predicted
+from mercer.solvers.problem import Problem, take_rows
+from mercer.tuning.alphas import predict_new
 from mercer.tuning.criterion import Distances, HeldOutCriterion, most_rows
 
 KERNELS = [
@@ -29,8 +29,8 @@ def problem_of(rng, n=23, targets=1, *, weighted=False):
 def by_refitting(kernel, alpha, rows, problem, folds):
     errors = np.empty_like(problem.Y)
     for fold in np.unique(folds):
-        train, new = (taken(rows, problem, np.flatnonzero(which)) for which in (folds != fold, folds == fold))
-        errors[folds == fold] = predicted(kernel, alpha, *train, new[0]) - new[1].Y
+        train, new = (take_rows(rows, problem, np.flatnonzero(which)) for which in (folds != fold, folds == fold))
+        errors[folds == fold] = predict_new(kernel, alpha, *train, new[0]) - new[1].Y
     weights = np.ones(len(errors)) if problem.weights is None else problem.weights
     return math.log(float(weights @ errors**2 @ np.ones(errors.shape[1])) / errors.size)
 
@@ -124,8 +124,8 @@ def test_a_linear_kernel_has_the_criterion_of_refits_and_no_slopes(rng):
     criterion = HeldOutCriterion(rows, problem, folds)
     squares = 0.0
     for fold in np.unique(folds):
-        train, new = (taken(rows, problem, np.flatnonzero(which)) for which in (folds != fold, folds == fold))
-        off = predicted(Linear(), 0.5, *train, new[0]) - new[1].Y
+        train, new = (take_rows(rows, problem, np.flatnonzero(which)) for which in (folds != fold, folds == fold))
+        off = predict_new(Linear(), 0.5, *train, new[0]) - new[1].Y
         squares += float(np.sum(new[1].root[:, None] ** 2 * off**2))
     point = criterion.at(Linear(), 0.5)
     assert point.value == pytest.approx(np.log(squares / problem.Y.size), rel=1e-8)

@@ -12,7 +12,7 @@ from mercer.data import as_rows
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Periodic, Polynomial, RationalQuadratic, Sigmoid
 from mercer.solvers.problem import Problem
 from mercer.tuning.criterion import Criterion
-from mercer.tuning.descent import Coordinates, descend, per_column, rounded_parameters
+from mercer.tuning.descent import Coordinates, descend, per_column, round_parameters
 
 KERNELS = [
     Gaussian(1.0),
@@ -221,7 +221,7 @@ def test_every_column_gets_a_width_wherever_the_kernel_stands():
 
 
 def test_parameters_are_rounded_to_six_digits():
-    rounded = rounded_parameters(Gaussian([1.23456789, 1e-12 / 3]) + 2.0000001234 * Linear())
+    rounded = round_parameters(Gaussian([1.23456789, 1e-12 / 3]) + 2.0000001234 * Linear())
     assert repr(rounded) == "Gaussian(width=[1.23457, 3.33333e-13]) + 2.0 * Linear()"
 
 

@@ -10,11 +10,11 @@ from scipy import sparse
 from mercer import tune
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid, Words
-from mercer.solvers.problem import Problem, taken
-from mercer.tuning.alphas import leave_one_out, predicted, start_alpha
+from mercer.solvers.problem import Problem, take_rows
+from mercer.tuning.alphas import leave_one_out, predict_new, start_alpha
 from mercer.tuning.criterion import Criterion
 from mercer.tuning.descent import per_column
-from mercer.tuning.tune import Settings, _problem, scaled_widths, tune_rows
+from mercer.tuning.tune import Settings, _problem, scale_widths, tune_rows
 from oracles import kernel_ridge
 from refits import held_out
 from refusals import refusal
@@ -360,14 +360,16 @@ def test_predictions_at_new_rows_are_those_of_the_normal_equations(rng):
     X, y = smooth(rng, n=20)
     weights = rng.uniform(0.5, 2.0, 15)
     rows, new = as_rows(X[:15]), as_rows(X[15:])
-    found = predicted(Gaussian(), 0.1, rows, Problem(y[:15, None], weights, intercept=True), new)
+    found = predict_new(Gaussian(), 0.1, rows, Problem(y[:15, None], weights, intercept=True), new)
     dual, constant = kernel_ridge(Gaussian()(X[:15]), y[:15], 0.1, weights, True)
     np.testing.assert_allclose(found, Gaussian()(X[15:], X[:15]) @ dual + constant, atol=1e-10)
 
 
 def test_some_rows_keep_their_targets_weights_and_names(rng):
     table = pd.DataFrame(rng.normal(size=(6, 2)), columns=["a", "b"])
-    rows, problem = taken(as_rows(table), Problem(np.arange(6.0)[:, None], np.arange(1.0, 7.0), True), np.array([4, 1]))
+    rows, problem = take_rows(
+        as_rows(table), Problem(np.arange(6.0)[:, None], np.arange(1.0, 7.0), True), np.array([4, 1])
+    )
     assert rows.names == ("a", "b")
     assert (rows.values == table.to_numpy()[[4, 1]]).all()
     assert problem.Y.ravel().tolist() == [4.0, 1.0]
@@ -376,7 +378,7 @@ def test_some_rows_keep_their_targets_weights_and_names(rng):
 
 
 def test_only_widths_are_scaled():
-    scaled = scaled_widths(2.0 * Gaussian([1.0, 2.0]) + Polynomial(2, offset=3.0) * Laplacian(4.0).on([0]), 10.0)
+    scaled = scale_widths(2.0 * Gaussian([1.0, 2.0]) + Polynomial(2, offset=3.0) * Laplacian(4.0).on([0]), 10.0)
     assert repr(scaled) == (
         "2.0 * Gaussian(width=[10.0, 20.0]) + "
         "Polynomial(degree=2, offset=3.0, scale=1.0) * Laplacian(width=40.0).on([0])"

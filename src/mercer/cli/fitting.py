@@ -134,7 +134,7 @@ def worth_telling(heard: list[warnings.WarningMessage], *, auto: bool = False) -
     for each in heard:
         known = each.category in (LeftOutWarning, LeakageWarning) or (auto and each.category is IllConditionedWarning)
         if issubclass(each.category, MercerWarning) and not known:
-            said = each.message.worded(flags) if isinstance(each.message, MercerWarning) else str(each.message)
+            said = each.message.in_terms(flags) if isinstance(each.message, MercerWarning) else str(each.message)
             told.setdefault(each.category, []).append(" ".join(said.split()))
     return [said[0] + (f" (And {len(said) - 1} more like it.)" if said[1:] else "") for said in told.values()]
 

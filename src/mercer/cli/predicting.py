@@ -31,7 +31,7 @@ def read_new(
     encoding: str | None = None,
 ) -> Reading:
     """The table to predict for: a file, standard input, or a directory of Parquet files as `fit` takes them."""
-    parts = LongTable.found(source, above=0) if Path(source).is_dir() else None
+    parts = LongTable.find(source, above=0) if Path(source).is_dir() else None
     if parts is None:
         return read_table(
             source,

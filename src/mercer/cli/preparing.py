@@ -146,7 +146,7 @@ def prepare(source: str, said: Said) -> Prepared:
     """Read a table and sort its columns; of one with many rows, read a sample and promise the rest."""
     if said.time is not None and said.group is not None:
         raise InputError("--time and --group cannot be used together. Remove one of them.")
-    long = LongTable.found(source, above=LONG)
+    long = LongTable.find(source, above=LONG)
     if long is not None:
         return prepare_long(long, said)
     table = read_table(
@@ -230,7 +230,7 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
 def odd_words(encoder: TableEncoder, features: Mapping[str, Cells]) -> list[str]:
     """Warnings of columns that are mostly numbers or dates and were taken for something else."""
     warned = (odd_warning(column, features[column.name]) for column in encoder.columns_)
-    return [warning.worded(flags) for warning in warned if warning is not None]
+    return [warning.in_terms(flags) for warning in warned if warning is not None]
 
 
 def structure_words(said: Said, groups: Array | None, weights: Array | None, times: Array | None) -> list[str]:
@@ -262,7 +262,7 @@ def fitted_encoder(features: Mapping[str, Cells], said: Said, table: Reading, no
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", LeftOutWarning)
         encoder = fit_encoder(features, settings, table.what)
-    notes += [each.message.worded(flags) for each in heard if isinstance(each.message, LeftOutWarning)]
+    notes += [each.message.in_terms(flags) for each in heard if isinstance(each.message, LeftOutWarning)]
     return encoder if said.rows_kept else encoder.rounded()
 
 

@@ -229,7 +229,7 @@ def words(error: Exception) -> str:
     """
     from mercer.errors import MercerError
 
-    said = " ".join((error.worded(flags) if isinstance(error, MercerError) else str(error)).split())
+    said = " ".join((error.in_terms(flags) if isinstance(error, MercerError) else str(error)).split())
     if isinstance(error, MercerError):
         return said
     if _exhausted(error):

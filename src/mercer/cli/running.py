@@ -343,7 +343,7 @@ def _tell_scores(model: Any, table: Any, answer: dict[str, Any], confidence: flo
     try:
         result = scores(model, table, answer, confidence)
     except InputError as error:
-        say(f"The predictions are not compared with {model.target}: {error.worded(flags)}", err=True)
+        say(f"The predictions are not compared with {model.target}: {error.in_terms(flags)}", err=True)
         return
     say(f"\n{result.rows} rows have a known {model.target}:\n\n{result}", err=True)
 

@@ -17,7 +17,7 @@ from mercer.estimators.auto_evaluation import root_mean_square
 from mercer.estimators.table_model import TableModel
 from mercer.selection.table import mean_with_error
 from mercer.tables.cells import Writing, read_cells, text_cells
-from mercer.tables.kinds import meant
+from mercer.tables.kinds import interpret
 from mercer.tables.reading import Reading
 from mercer.tables.values import NumberStyle, level_name
 from mercer.text import counted, legible, plain, text_table
@@ -87,7 +87,7 @@ def known_targets(model: TableModel, table: Reading) -> tuple[Array, Array]:
     if not model.is_classifier:
         told = model.facts.get("target_writing")
         writing = Writing("", *told) if isinstance(told, list) and len(told) == 2 else None
-        cells = meant(cells, "number", model.style or table.style or NumberStyle(), writing=writing)
+        cells = interpret(cells, "number", model.style or table.style or NumberStyle(), writing=writing)
         rows = np.flatnonzero(~cells.missing)
         return cells.values[rows].astype(np.float64), rows
     rows = np.flatnonzero(~cells.missing)

@@ -34,7 +34,7 @@ class Split:
         """How many rows are trained on."""
         return len(self.train)
 
-    def removed(self, n: int) -> Array:
+    def removal(self, n: int) -> Array:
         """Every row that is not trained on, in order."""
         mask = np.ones(n, dtype=bool)
         mask[self.train] = False
@@ -60,7 +60,7 @@ class OneOut(Split):
         """All rows but one."""
         return self.n - 1
 
-    def removed(self, n: int) -> Array:
+    def removal(self, n: int) -> Array:
         """The one row."""
         return self.test
 
@@ -177,7 +177,7 @@ def draw(
         from sklearn.model_selection import LeaveOneGroupOut
 
         each = LeaveOneGroupOut().split(np.zeros((n, 1)), y, groups)
-        return Folds(n, (_listed(each, n),), "leave-one-group-out")
+        return Folds(n, (_as_splits(each, n),), "leave-one-group-out")
     if cv is None:
         if n < 2:
             raise InputError(f"Leave-one-out needs at least 2 rows; got {n}.")
@@ -188,7 +188,7 @@ def draw(
     if hasattr(cv, "split") and not isinstance(cv, str):
         return _by_splitter(cv, X, y, int(repeats), groups, random_state)
     if isinstance(cv, Iterable) and not isinstance(cv, str):
-        listed = _listed(cv, n)
+        listed = _as_splits(cv, n)
         _refuse_cut_groups(listed, groups)
         return Folds(n, (listed,), "given splits")
     raise InputError(sentence("cv", "a number of folds, a splitter, a list of (train, test) or None", repr(cv)))
@@ -235,7 +235,7 @@ def _by_splitter(cv: Any, X: Any, y: Any, repeats: int, groups: Any, random_stat
         if generator is not None and getattr(cv, "random_state", 0) is None:
             splitter = copy.copy(cv)
             splitter.random_state = generator.randint(2**31 - 1)
-        drawn.append(_listed(splitter.split(X, y, groups), n))
+        drawn.append(_as_splits(splitter.split(X, y, groups), n))
     if repeats > 1 and _same(drawn[0], drawn[1]):
         raise InputError(
             sentence(
@@ -291,7 +291,7 @@ def _by_number(folds: int, X: Any, y: Any, repeats: int, groups: Any, random_sta
             splitter = GroupKFold(folds, shuffle=shuffle, random_state=seed)
         else:
             splitter = (StratifiedKFold if stratify else KFold)(folds, shuffle=shuffle, random_state=seed)
-        drawn.append(_listed(splitter.split(np.zeros((n, 1)), y, groups), n))
+        drawn.append(_as_splits(splitter.split(np.zeros((n, 1)), y, groups), n))
     kind = ("grouped " if groups is not None else "") + ("stratified " if classifier else "")
     label = f"{kind}{folds}-fold" + (", shuffled" if shuffle else ", unshuffled") + _times(repeats)
     return Folds(n, tuple(drawn), label)
@@ -307,7 +307,7 @@ def _times(repeats: int) -> str:
     return f", {repeats} repeats" if repeats > 1 else ""
 
 
-def _listed(pairs: Iterable[Any], n: int) -> tuple[Split, ...]:
+def _as_splits(pairs: Iterable[Any], n: int) -> tuple[Split, ...]:
     listed = list(pairs)
     for pair in listed:
         if not isinstance(pair, tuple | list) or len(pair) != 2:

@@ -71,7 +71,7 @@ def words_of(start: int, count: int, seed: int, keys: Array | None = None) -> Ar
         return row_words(start, count, seed)
     if len(keys) != count:
         raise InputError(f"groups must have one label per row ({count}); got {len(keys)}.")
-    return _mixed(_mixed(key_words(keys)) ^ _seed_word(seed))
+    return _mix(_mix(key_words(keys)) ^ _seed_word(seed))
 
 
 def fill_folds(words: Array, folds: int) -> bool:
@@ -82,14 +82,14 @@ def fill_folds(words: Array, folds: int) -> bool:
 def row_words(start: int, count: int, seed: int) -> Array:
     """A random 64-bit word for each row by its number; no two rows of a table share one."""
     rows = np.arange(start, start + count, dtype=np.uint64)
-    return _mixed(_mixed(rows) ^ _seed_word(seed))
+    return _mix(_mix(rows) ^ _seed_word(seed))
 
 
 def _seed_word(seed: int) -> np.uint64:
-    return np.uint64(_mixed(np.array([seed % _WORD], dtype=np.uint64))[0])
+    return np.uint64(_mix(np.array([seed % _WORD], dtype=np.uint64))[0])
 
 
-def _mixed(words: Array) -> Array:
+def _mix(words: Array) -> Array:
     """splitmix64: a one-to-one map of 64-bit words in which every bit depends on every bit."""
     words = words + np.uint64(_STEP)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

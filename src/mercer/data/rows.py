@@ -194,7 +194,7 @@ def as_rows(X: Any, names: Sequence[str] | None = None, *, objects: bool = False
         names = [str(column) for column in X.columns]
     values = _as_array(X)
     if values.dtype.kind in "biuf":
-        return Rows(_checked_numbers(values), names)
+        return Rows(_check_numbers(values), names)
     if values.dtype.kind == "c":
         raise InputError("X must be real; got complex numbers.")
     if values.ndim == 2:
@@ -229,7 +229,7 @@ def _as_array(X: Any) -> Array:
         # numbers beside texts in lists would become texts
         return np.asarray(X, dtype=object) if values.dtype.kind in "US" and not hasattr(X, "dtype") else values
     except ValueError:  # rows of different lengths: objects
-        return _held(X)
+        return _object_array(X)
 
 
 def _one_by_one(X: Any) -> Array | None:
@@ -238,11 +238,11 @@ def _one_by_one(X: Any) -> Array | None:
         return None
     shape: tuple[int, ...] = X.shape if hasattr(X, "shape") else (len(X),)
     if len(shape) == 1:
-        return _held(X)
-    return _held(np.asarray(X)[:, 0]) if len(shape) == 2 and shape[1] == 1 else None
+        return _object_array(X)
+    return _object_array(np.asarray(X)[:, 0]) if len(shape) == 2 and shape[1] == 1 else None
 
 
-def _held(X: Any) -> Array:
+def _object_array(X: Any) -> Array:
     """A sequence as an array of objects, one for each of its elements."""
     held = np.empty(len(X), dtype=object)
     for place, element in enumerate(X):
@@ -261,7 +261,7 @@ def _sparse_rows(X: Any) -> Rows:
     return Rows(matrix)
 
 
-def _checked_numbers(values: Array) -> Array:
+def _check_numbers(values: Array) -> Array:
     if values.ndim != 2:
         got = f"a list of {len(values)} numbers" if values.ndim == 1 else f"{values.ndim} dimensions"
         raise InputError(sentence("X", "a table with rows and columns", got, "For one column, use X.reshape(-1, 1)."))
@@ -278,5 +278,5 @@ def _checked_numbers(values: Array) -> Array:
 def _table(values: Array, names: Sequence[str] | None) -> Rows:
     """A table of mixed columns stays as it is; one whose every cell is a number becomes numbers."""
     if values.dtype == object and all(isinstance(cell, numbers.Real) for cell in values.ravel()):
-        return Rows(_checked_numbers(values.astype(np.float64)), names)
+        return Rows(_check_numbers(values.astype(np.float64)), names)
     return Rows(values.astype(object), names)

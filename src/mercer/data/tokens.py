@@ -61,7 +61,7 @@ def letters(owner: str, values: Sequence[Any]) -> Symbols:
         known, codes = np.unique(points, return_inverse=True)
         lengths = np.array([len(value) for value in values], dtype=np.intp)
         return Symbols(codes.ravel(), np.repeat(np.arange(len(values)), lengths), len(values), [*map(chr, known)])
-    return _numbered(owner, "texts or sequences", values, lambda value: value, ordered=True)
+    return _number_symbols(owner, "texts or sequences", values, lambda value: value, ordered=True)
 
 
 def words(owner: str, values: Sequence[Any]) -> Symbols:
@@ -73,10 +73,10 @@ def words(owner: str, values: Sequence[Any]) -> Symbols:
     >>> words("Words", ["good day", ["day"]]).known
     ['good', 'day']
     """
-    return _numbered(owner, "texts, lists or sets", values, lambda value: value.split())
+    return _number_symbols(owner, "texts, lists or sets", values, lambda value: value.split())
 
 
-def _numbered(
+def _number_symbols(
     owner: str,
     takes: str,
     values: Sequence[Any],
@@ -111,7 +111,7 @@ def _numbered(
     )
 
 
-def counted(owner: Array, codes: Array, rows: int, columns: int) -> csr_matrix:
+def count_codes(owner: Array, codes: Array, rows: int, columns: int) -> csr_matrix:
     """How often each code occurs in each row."""
     from scipy.sparse import csr_matrix
 

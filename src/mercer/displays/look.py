@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerError, sentence
-from mercer.text import Brief, rounded
+from mercer.text import Brief, round_numbers
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#999999"
@@ -74,7 +74,7 @@ def short_kernel(kernel: Any, most: int = 34) -> str:
     params = {name: value for name, value in kernel.get_params().items() if value is not False}
     if set(params) == {"width"} and np.ndim(params["width"]) == 0:
         return f"{type(kernel).__name__} {params['width']:.3g}"
-    text = rounded(repr(kernel))
+    text = round_numbers(repr(kernel))
     return text if len(text) <= most else f"{text[: most // 2 - 1]}…{text[-(most // 2 - 2) :]}"
 
 

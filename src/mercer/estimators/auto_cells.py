@@ -82,7 +82,7 @@ def fit_in_cells(
         1: progress.
     """
     held, Y, count = np.flatnonzero(folds >= 0), table.problem.Y, int(folds.max()) + 1
-    sizes, problem = cell_sizes(len(Y)), table.problem.centred()
+    sizes, problem = cell_sizes(len(Y)), table.problem.subtract_mean()
     splits = [Split(np.flatnonzero(trained_on(folds, fold)), np.flatnonzero(folds == fold)) for fold in range(count)]
     chosen = _load_or_choose_kernels(folder, lambda: _choose_kernels(table, rng, verbose))[: 1 if single else None]
     names, models, held_out, left_out = [], [], [], []
@@ -151,7 +151,7 @@ def _choose_kernels(table: TrainingTable, rng: np.random.Generator, verbose: int
     At most one of each sort: of absolute differences, rough, smooth. Kernels of one sort make the same errors.
     """
     ends = tune_metrics(table, LOCAL, rng)
-    cells_of = CellSizes(_SYSTEMS[0] // 4, _SYSTEMS[0], mix=1).by_metric(table.rows, table.problem.centred())
+    cells_of = CellSizes(_SYSTEMS[0] // 4, _SYSTEMS[0], mix=1).by_metric(table.rows, table.problem.subtract_mean())
     scoring = resolve_scoring(None, classifier=False)
     candidates = LocalCandidates(cells_of, table.problem.Y, scoring, None, int(rng.integers(2**31)), verbose)
     found = candidates.compare_tuned([(end.kernel, end.alpha) for _, end in ends])

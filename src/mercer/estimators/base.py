@@ -29,7 +29,7 @@ from mercer.runtime import blas_for
 from mercer.solvers import Route, SolverChoice, choose
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.plan import refuse_if_too_large
-from mercer.text import counted, rounded, text_below
+from mercer.text import counted, round_numbers, text_below
 
 
 def store(estimator: Any, given: dict[str, Any]) -> None:
@@ -145,7 +145,7 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         diagram = super()._html_repr()
         if not hasattr(self, "kernel_"):
             return str(diagram)
-        lines = [f"{rounded(repr(self.kernel_))}, {counted(len(Rows(self.X_fit_)), 'training row')}"]
+        lines = [f"{round_numbers(repr(self.kernel_))}, {counted(len(Rows(self.X_fit_)), 'training row')}"]
         lines += [f"Solved by {self.route_}"] if hasattr(self, "route_") else []
         return text_below(diagram, "\n".join(lines))
 

@@ -30,8 +30,8 @@ from mercer.kernels import Kernel
 from mercer.runtime.progress import Progress
 from mercer.selection.ladders import resolve_alphas, resolve_kernels
 from mercer.solvers.fitted import FittedRidge
-from mercer.solvers.problem import Problem, taken
-from mercer.tuning.alphas import predicted
+from mercer.solvers.problem import Problem, take_rows
+from mercer.tuning.alphas import predict_new
 from mercer.tuning.committee import Committee, Member
 
 
@@ -432,12 +432,12 @@ def by_folds(committee: Committee, fitted: Array, problem: Problem, Z: Array, co
     rows, Y, new = Rows(fitted), problem.Y, Rows(Z)
     at_new = np.zeros((len(committee.by_fold), len(Z), Y.shape[1]))
     for fold, tuned in enumerate(committee.by_fold):
-        train = taken(rows, problem, np.flatnonzero(committee.folds != fold))
+        train = take_rows(rows, problem, np.flatnonzero(committee.folds != fold))
         weights = (
             [m.weight for m in committee.members] if committee.fold_weights is None else committee.fold_weights[fold]
         )
         for weight, (kernel, alpha) in zip(weights, tuned, strict=True):
-            at_new[fold] += weight * predicted(kernel, alpha, *train, new)
+            at_new[fold] += weight * predict_new(kernel, alpha, *train, new)
 
     def values(part: slice) -> Iterator[tuple[int, Array]]:
         for target in range(Y.shape[1]):

@@ -35,9 +35,9 @@ from mercer.selection.ladders import warn_of_scales
 from mercer.selection.removals import label_numbers
 from mercer.selection.search import fingerprint
 from mercer.solvers.plan import digits_left
-from mercer.solvers.problem import Problem, taken
+from mercer.solvers.problem import Problem, take_rows
 from mercer.streaming.blocks import as_source
-from mercer.text import Text, counted, rounded, summary_below
+from mercer.text import Text, counted, round_numbers, summary_below
 
 _MARGIN = 0.1  # of the range of the targets, beyond which no cell predicts
 
@@ -52,7 +52,7 @@ class CellSizes:
 
     def problem(self, kernel: Kernel, rows: Rows, problem: Problem, splits: Any = None) -> CellProblem:
         """The cells of a kernel on these rows, those with weight first."""
-        n, scale = len(problem.used), inverse_widths(kernel, rows, spread_of_columns(rows))
+        n, scale = len(problem.used_rows), inverse_widths(kernel, rows, spread_of_columns(rows))
         core = n if n <= self.system_rows else self.core_rows
         cells = Partition.of(np.asarray(rows.values[:n] * scale), core)
         limits = limits_of(problem.Y[:n]) if cells.cells > 1 else None
@@ -124,9 +124,9 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         targets = Targets.read(self, y, weights)
         check_size(f"y of {owner}", targets.Y)
         whole = Problem(targets.Y, targets.weights, bool(self.fit_intercept))
-        order = np.concatenate([whole.used, whole.unused])
-        rows, problem = taken(Rows(X, getattr(self, "feature_names_in_", None)), whole, order)
-        return rows, problem.centred(), targets, order
+        order = np.concatenate([whole.used_rows, whole.unused_rows])
+        rows, problem = take_rows(Rows(X, getattr(self, "feature_names_in_", None)), whole, order)
+        return rows, problem.subtract_mean(), targets, order
 
     def _refuse(self, kernel: Kernel, rows: Rows) -> None:
         """Raise an error for kernels that do not take rows of numbers."""
@@ -187,7 +187,7 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         digits = f"about {self.digits_:.0f} digits of predictions are correct."
         return [
             f"{cells}; {counted(fitted.cells.mix, 'cell')} for a row.",
-            f"{rounded(repr(self.kernel_))} with alpha {fitted.alpha:.3g}; {digits}",
+            f"{round_numbers(repr(self.kernel_))} with alpha {fitted.alpha:.3g}; {digits}",
         ]
 
     def summary(self) -> str:
@@ -501,7 +501,7 @@ class LocalRidge(LocalNumbers, LocalModel):
         progress = Progress("sorting rows by cell", source.rows, int(self.verbose), "rows")
         table = sort_rows(source, sample, scale, (sizes.core_rows, sizes.system_rows), place, progress.step)
         check_size(f"y of {type(self).__name__}", table.Y)
-        problem = Problem(table.Y, table.weights, bool(self.fit_intercept)).centred()
+        problem = Problem(table.Y, table.weights, bool(self.fit_intercept)).subtract_mean()
         values, limits = Rows(table.values, source.names), limits_of(problem.Y) if table.partition.cells > 1 else None
         cells = CellProblem(values, problem, table.partition, scale, sizes.system_rows, sizes.mix, None, limits)
         progress = Progress("solving cells", table.partition.cells, int(self.verbose))
@@ -543,7 +543,7 @@ class LocalRidge(LocalNumbers, LocalModel):
             raise InputError(sentence("y of with_rows", must_be, f"shape {given.shape}"))
         check_size("y of with_rows", Y)
         n = len(old.cells.partition.points)  # rows of weight zero are left behind
-        table, before = taken(old.cells.rows, old.cells.problem, np.arange(n))
+        table, before = take_rows(old.cells.rows, old.cells.problem, np.arange(n))
         weights = None if before.weights is None else np.concatenate([before.weights, np.ones(len(Y))])
         problem = replace(before, Y=np.concatenate([before.Y, Y - before.centre]), weights=weights)
         limits = None if old.cells.limits is None else limits_of(problem.Y)

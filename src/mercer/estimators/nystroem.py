@@ -40,7 +40,7 @@ from mercer.streaming.models import SUMMED, Moments
 from mercer.streaming.plan import StreamPlan
 from mercer.streaming.search import StreamedSearch
 from mercer.streaming.sums import FoldSums, State
-from mercer.text import counted, rounded, text_below
+from mercer.text import counted, round_numbers, text_below
 
 
 class NystroemCore(StreamingEstimator):
@@ -57,7 +57,7 @@ class NystroemCore(StreamingEstimator):
         diagram = super()._html_repr()
         if not hasattr(self, "kernel_"):
             return str(diagram)
-        return text_below(diagram, f"{rounded(repr(self.kernel_))}, {counted(len(self.landmarks_), 'landmark')}")
+        return text_below(diagram, f"{round_numbers(repr(self.kernel_))}, {counted(len(self.landmarks_), 'landmark')}")
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class NystroemCore(StreamingEstimator):
         system, features = moments.without(), work.sides[0].features
         models = system.solve(ladder)
         targets = np.arange(len(alphas))
-        condition = float(np.maximum(system.condition(ladder), moments.lost(system, ladder, models)).max())
+        condition = float(np.maximum(system.condition(ladder), moments.loss_of_digits(system, ladder, models)).max())
         self.hold(
             features, models.weights[places, :, targets].T, models.intercept[places, targets], alphas,
             int(state["rows"].sum()), condition, one_target=self._one_target,

@@ -30,7 +30,7 @@ from mercer.solvers.problem import Problem
 from mercer.streaming.blocks import Source, as_source
 from mercer.streaming.blocks.files import file_layout, is_named_table
 from mercer.streaming.blocks.table import RolesGiven
-from mercer.streaming.landmarks import LandmarkChoice, drawn_sample, numbers_of, ranked_words, sides_of
+from mercer.streaming.landmarks import LandmarkChoice, draw_sample, numbers_of, rank_words, sides_of
 from mercer.streaming.losses import FindLabels, LabelLosses
 from mercer.streaming.search import PassReading, StreamedSearch
 from mercer.streaming.sums import SummedTargets
@@ -146,9 +146,9 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         self._validate()
         owner = type(self).__name__
         choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
-        sample = drawn_sample(source, choice, self._kernel_count(), folds, seed, self.backend)
+        sample = draw_sample(source, choice, self._kernel_count(), folds, seed, self.backend)
         n, rows = int(source.rows or 0), Rows(sample.X, self._names())
-        ranked = ranked_words(source, sample, folds, seed, self.backend) if folds > 1 else None
+        ranked = rank_words(source, sample, folds, seed, self.backend) if folds > 1 else None
         targets: SummedTargets = self._find_labels(source) if self._classifies else numbers_of(sample)
         Y = None if sample.Y is None else targets.table(sample.Y)
         problem = Problem(np.zeros((len(rows), 1)) if Y is None else Y, sample.weights, bool(self.fit_intercept))

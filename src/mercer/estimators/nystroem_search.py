@@ -27,7 +27,7 @@ from mercer.selection.plan import Rates
 from mercer.selection.scoring import resolve_scoring
 from mercer.selection.table import Winner
 from mercer.solvers.plan import EPS, digits_left
-from mercer.solvers.problem import Problem, taken
+from mercer.solvers.problem import Problem, take_rows
 from mercer.streaming.models import SUMMED
 from mercer.streaming.plan import StreamPlan
 from mercer.streaming.scores import hashed_folds, landmark_check
@@ -93,11 +93,11 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
     def _resolve_kernels(self, rows: Rows, problem: Problem) -> list[Kernel]:
         if not is_tuned(self):
             return resolve_kernels(self.kernels, rows)
-        if not len(problem.used):
+        if not len(problem.used_rows):
             must_be = "positive for at least one row"
             raise InputError(sentence(f"sample_weight of {type(self).__name__}", must_be, "only zeros"))
-        used, some = taken(rows, problem, problem.used)
-        centred = replace(some, intercept=True).centred()
+        used, some = take_rows(rows, problem, problem.used_rows)
+        centred = replace(some, intercept=True).subtract_mean()
         tuned = [kernel for kernel, _ in tuned_kernels(used, centred, seed_of(self.random_state))]
         found = [*tuned[: _TUNED - 1], times_width(tuned[0], 2.0)]
         return found if self.fit_intercept else [kernel + Constant(self._level(centred)) for kernel in found]

@@ -41,9 +41,9 @@ from mercer.selection.ladders import (
 from mercer.selection.plan import Plan, Rates
 from mercer.selection.scoring import resolve_scoring
 from mercer.selection.search import Search
-from mercer.selection.table import SearchTable, Winner, joined
+from mercer.selection.table import SearchTable, Winner, join_tables
 from mercer.solvers.plan import EPS, digits_left
-from mercer.solvers.problem import taken
+from mercer.solvers.problem import take_used
 from mercer.text import Text, counted, summary_below
 from mercer.tuning.tune import Settings, tune_rows
 
@@ -231,9 +231,9 @@ class SearchCore(DefaultLadders, SearchInputs):
             plan = search.plan(kernels, alphas)
             more = search.run(kernels, alphas, plan, verbose=self.verbose, checkpoint=checkpoint)
         except KeyboardInterrupt as stop:
-            stop.table = joined(table, stop.table, axis) if hasattr(stop, "table") else table  # type: ignore[attr-defined]
+            stop.table = join_tables(table, stop.table, axis) if hasattr(stop, "table") else table  # type: ignore[attr-defined]
             raise
-        return joined(table, more, axis)
+        return join_tables(table, more, axis)
 
     def _tune_winner(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add the best candidate with tuned parameters, and its alpha, to the candidates."""
@@ -241,7 +241,7 @@ class SearchCore(DefaultLadders, SearchInputs):
         if not winner.tunable() or problem.gram:
             return table, choice
         alpha = max(float(table.alphas[choice.alphas[0]]), 1e-12)
-        used = (search.rows, problem) if not len(problem.unused) else taken(search.rows, problem, problem.used)
+        used = take_used(search.rows, problem)
         settings, seed = Settings(alpha=alpha, starts=1, verbose=self.verbose), check_random_state(self.random_state)
         self.tuned_ = tune_rows(winner, *used, settings, seed.randint(2**31 - 1))
         if self.tuned_.overfitted or self.tuned_.status == "failed":

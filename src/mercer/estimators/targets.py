@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from mercer.data.folds import Folds
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.selection.removals import balanced
+from mercer.selection.removals import class_weights
 from mercer.selection.scoring import Classes, Scoring
 from mercer.selection.search import Search
 from mercer.solvers.problem import Problem
@@ -67,7 +67,7 @@ class Targets:
         balance = y if by_split and isinstance(given, str) else None
         if given is not None and balance is None:  # "balanced" counts a row of weight two as two rows
             weights = np.ones(len(y)) if weights is None else weights
-            own = balanced(classes.numbers, weights) if isinstance(given, str) else compute_sample_weight(given, y)
+            own = class_weights(classes.numbers, weights) if isinstance(given, str) else compute_sample_weight(given, y)
             weights = np.asarray(weights * own)
             if (weights < 0).any():
                 raise InputError(sentence(f"class_weight of {name}", "numbers of at least 0, by class", repr(given)))

@@ -247,7 +247,7 @@ def _append_systems(fitted: FittedRidge, new: Rows) -> list[tuple[Array, DualSol
     ones, found = np.ones(len(fitted.targets) + len(new)), []
     try:
         for mine, factor in _factors(fitted):
-            found.append((mine, DualSolved(factor.appended(side, corner), ones, intercept=fitted.intercept)))
+            found.append((mine, DualSolved(factor.with_rows(side, corner), ones, intercept=fitted.intercept)))
     except NotPositiveDefinite:
         return []
     return found

@@ -25,7 +25,7 @@ from mercer.runtime.progress import Progress
 from mercer.solvers.dual import DualSystem
 from mercer.solvers.fitted import FittedRidge, leave_out_of
 from mercer.solvers.gram import centre_of, training_matrix
-from mercer.text import Shown, counted, plain, rounded, text_table
+from mercer.text import Shown, counted, plain, round_numbers, text_table
 
 _SHOWN = 10
 
@@ -215,7 +215,7 @@ def _choices(search: KernelRidgeCV, fitted: FittedRidge, verbose: int) -> tuple[
         search.folds_.leaves_one_out and search.scoring in (None, "neg_mean_squared_error") and search.rule == "best"
     )
     alphas = np.asarray(search.alphas_, dtype=np.float64)
-    names = [f"{rounded(repr(kernel))}, alpha {alpha:.3g}" for kernel in search.kernels_ for alpha in alphas]
+    names = [f"{round_numbers(repr(kernel))}, alpha {alpha:.3g}" for kernel in search.kernels_ for alpha in alphas]
     if not covered or (alphas <= 0).any():
         return None, names
     progress = Progress("influence", len(names), verbose)

@@ -13,7 +13,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel, Slopes
 from mercer.kernels.composed import Chain, Rule
-from mercer.kernels.labels import Label, products, scaled
+from mercer.kernels.labels import Label, products, scale_names
 from mercer.kernels.products import integer_power
 from mercer.kernels.value import ATOM, POWER, PRODUCT, SUM, is_real, whole_number
 
@@ -140,10 +140,10 @@ class Scaled(Rule):
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """The base's, with the square root of the factor in front."""
-        return scaled(math.sqrt(float(self.factor)), self.base.feature_labels(rows))
+        return scale_names(math.sqrt(float(self.factor)), self.base.feature_labels(rows))
 
     def __repr__(self) -> str:
-        return f"{float(self.factor)!r} * {self.base.bracketed(POWER)}"
+        return f"{float(self.factor)!r} * {self.base.bracket(POWER)}"
 
 
 class Power(Rule):
@@ -198,11 +198,11 @@ class Power(Rule):
         """All products of as many names as the exponent says."""
         single = self.base.feature_labels(rows)
         if len(single) == 1:
-            return [Label.of(single[0]).raised(int(self.exponent))]
+            return [Label.of(single[0]).power(int(self.exponent))]
         return reduce(products, repeat(single, int(self.exponent)))
 
     def __repr__(self) -> str:
-        return f"{self.base.bracketed(ATOM)} ** {int(self.exponent)}"
+        return f"{self.base.bracket(ATOM)} ** {int(self.exponent)}"
 
 
 class Exp(Rule):
@@ -239,7 +239,7 @@ class Exp(Rule):
         return np.asarray(np.exp(self.base.diagonal(rows)))
 
     def __repr__(self) -> str:
-        return f"{self.base.bracketed(ATOM)}.exp()"
+        return f"{self.base.bracket(ATOM)}.exp()"
 
 
 def _product_without(values: list[Array], left_out: set[int]) -> Array | float:

@@ -86,14 +86,14 @@ class Taylor(FeatureMap):
 
     kernel: Gaussian
 
-    def _scaled(self, rows: Rows) -> Array:
+    def _in_widths(self, rows: Rows) -> Array:
         return np.asarray(rows.dense() * self.kernel.inverse(1))
 
     def features(self, rows: Rows) -> Array:
         """The first terms, by logarithms: exp(-u^2 / 2) alone may vanish where its product with u^j does not."""
         from scipy.special import gammaln, xlogy
 
-        u, j = self._scaled(rows), np.arange(self.width, dtype=np.float64)
+        u, j = self._in_widths(rows), np.arange(self.width, dtype=np.float64)
         result = xlogy(j, np.abs(u))
         result -= 0.5 * (u * u + gammaln(j + 1.0))
         np.exp(result, out=result)
@@ -104,7 +104,7 @@ class Taylor(FeatureMap):
         """The tail of a Poisson distribution: P(N >= width) for N of mean max u^2; attained at x = z."""
         from scipy.special import gammainc
 
-        longest = max(float(np.abs(self._scaled(rows)).max(initial=0.0)) for rows in tables)
+        longest = max(float(np.abs(self._in_widths(rows)).max(initial=0.0)) for rows in tables)
         terms = max(self.width, longest**2)
         rounding = 4.0 * EPS * terms * math.log(2.0 + terms)  # of the logarithms
         return Limits(float(gammainc(self.width, longest**2)) + rounding, 0.0, 1.0)
@@ -194,15 +194,15 @@ class Through(FeatureMap):
 
     def features(self, rows: Rows) -> Array:
         """The base's."""
-        return self.base.features(self.kernel.seen(rows))
+        return self.base.features(self.kernel.base_rows(rows))
 
     def limits(self, tables: Sequence[Rows]) -> Limits:
         """The base's."""
-        return self.base.limits([self.kernel.seen(rows) for rows in tables])
+        return self.base.limits([self.kernel.base_rows(rows) for rows in tables])
 
     def variance(self, x: Rows, z: Rows) -> Array:
         """The base's."""
-        return self.base.variance(self.kernel.seen(x), self.kernel.seen(z))
+        return self.base.variance(self.kernel.base_rows(x), self.kernel.base_rows(z))
 
 
 METHODS = ("auto", "taylor", "fourier")
@@ -338,7 +338,7 @@ def has_series(kernel: Kernel, rows: Rows) -> bool:
     if _is_exact(kernel):
         return True
     if isinstance(kernel, View):
-        return has_series(kernel.base, kernel.seen(rows))
+        return has_series(kernel.base, kernel.base_rows(rows))
     if isinstance(kernel, Product) and not (kernel.k1.finite or kernel.k2.finite):
         return False
     if isinstance(kernel, Sum | Product | Scaled):
@@ -378,7 +378,7 @@ def _draw_map(kernel: Kernel, rows: Rows, count: int, method: str, generator: np
             left, right = map(draw, (kernel.k1, kernel.k2) if method == "taylor" else _factors(kernel, draw))
             return Paired(left.width * right.width, left, right)
         case View():
-            base = draw(kernel.base, kernel.seen(rows))
+            base = draw(kernel.base, kernel.base_rows(rows))
             return Through(base.width, kernel, base)
     raise InputError(_refusal(kernel, method))
 
@@ -431,7 +431,7 @@ def _frequencies(kernel: Kernel, rows: Rows, count: int, generator: np.random.Ge
     promise(16 * count * rows.width, f"A table of {count} frequencies for {rows.width} columns", _HINT)
     result = np.zeros((count, rows.width))
     if isinstance(kernel, On):
-        inner = _frequencies(kernel.base, kernel.seen(rows), count, generator)
+        inner = _frequencies(kernel.base, kernel.base_rows(rows), count, generator)
         for column, place in zip(inner.T, kernel.places(rows), strict=True):
             result[:, place] += column  # a column may be chosen twice
     elif isinstance(kernel, Stationary):

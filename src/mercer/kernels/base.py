@@ -132,10 +132,10 @@ class Kernel(Value):
 
     def values(self, pair: Pair) -> Array:
         """What `block` says, checked where it is not our own arithmetic."""
-        from mercer.kernels.tiles import checked
+        from mercer.kernels.tiles import check_values
 
         found = self.block(pair)
-        return found if self.trusted or self.members() else checked(self, found, pair)
+        return found if self.trusted or self.members() else check_values(self, found, pair)
 
     def feature_count(self, width: int) -> int | None:
         """Number of explicit features for rows of `width` columns; None where that is not known beforehand."""

@@ -89,7 +89,7 @@ class Certificate(Shown):
     parts: tuple[Certificate, ...] = ()
     witness: Witness | None = field(default=None, compare=False)  # follows from the kernel
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[object]]:
         """Every step of the argument, with its depth in the tree."""
         steps = self.steps()
         return {

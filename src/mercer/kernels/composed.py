@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _INPUTS = {"gram": "a kernel matrix", "objects": "objects such as texts", "vectors": "rows of numbers"}
 
 
-def _of_all_parts(name: str) -> Any:
+def _holds_for_all_parts(name: str) -> Any:
     """A property: whether this property holds for every part."""
     return property(lambda self: all(getattr(part, name) for part in self.parts()))
 
@@ -30,11 +30,11 @@ class Composed(Kernel):
 
     kind: ClassVar[Any] = property(lambda self: min({part.kind for part in self.parts()} - {"any"}, default="any"))
     positive_only: ClassVar[Any] = property(lambda self: any(part.positive_only for part in self.parts()))
-    trusted: ClassVar[Any] = _of_all_parts("trusted")
-    finite: ClassVar[Any] = _of_all_parts("finite")
-    fixed: ClassVar[Any] = _of_all_parts("fixed")
-    takes_objects: ClassVar[Any] = _of_all_parts("takes_objects")
-    takes_sparse: ClassVar[Any] = _of_all_parts("takes_sparse")
+    trusted: ClassVar[Any] = _holds_for_all_parts("trusted")
+    finite: ClassVar[Any] = _holds_for_all_parts("finite")
+    fixed: ClassVar[Any] = _holds_for_all_parts("fixed")
+    takes_objects: ClassVar[Any] = _holds_for_all_parts("takes_objects")
+    takes_sparse: ClassVar[Any] = _holds_for_all_parts("takes_sparse")
 
     def __post_init__(self) -> None:
         """Refuse members that take different kinds of rows."""
@@ -59,13 +59,13 @@ class Composed(Kernel):
 
     def feature_count(self, width: int) -> int | None:
         """What the rule makes of the members' numbers of features."""
-        return self._counted([member.feature_count(width) for member in self.parts()])
+        return self._combine_counts([member.feature_count(width) for member in self.parts()])
 
     def count_features(self, rows: Rows) -> int | None:
         """Number of features, with members that look at one row if need be."""
-        return self._counted([member.count_features(rows) for member in self.parts()])
+        return self._combine_counts([member.count_features(rows) for member in self.parts()])
 
-    def _counted(self, counts: list[int | None]) -> int | None:
+    def _combine_counts(self, counts: list[int | None]) -> int | None:
         known = [count for count in counts if count is not None]
         return min(self.combined_count(*known), ENDLESS) if self.finite and len(known) == len(counts) else None
 
@@ -171,4 +171,4 @@ class Chain(Rule):
 
     def __repr__(self) -> str:
         first, *others = self.parts()
-        return self.symbol.join([first.bracketed(self.binding), *(part.bracketed(self.binding + 1) for part in others)])
+        return self.symbol.join([first.bracket(self.binding), *(part.bracket(self.binding + 1) for part in others)])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.data.tokens import Symbols, counted, letters, substrings, words
+from mercer.data.tokens import Symbols, count_codes, letters, substrings, words
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair, squared_norms
@@ -136,21 +136,21 @@ class Words(Counts):
         """One for each word of the vocabulary."""
         return None if self.vocabulary is None else len(self.vocabulary)
 
-    def _known(self, values: Any) -> tuple[Symbols, list[Hashable]]:
+    def _read_words(self, values: Any) -> tuple[Symbols, list[Hashable]]:
         found = words("Words", values)
         return found, found.known if self.vocabulary is None else list(self.vocabulary)
 
     def _table(self, values: Any) -> csr_matrix:
-        found, wanted = self._known(values)
+        found, wanted = self._read_words(values)
         if self.vocabulary is None:
-            return counted(found.owner, found.codes, found.count, len(wanted))
+            return count_codes(found.owner, found.codes, found.count, len(wanted))
         places = {word: place for place, word in enumerate(wanted)}
         column = np.array([places.get(word, -1) for word in found.known], dtype=np.intp)
         codes = column[found.codes] if len(column) else found.codes
-        return counted(found.owner[codes >= 0], codes[codes >= 0], found.count, len(wanted))
+        return count_codes(found.owner[codes >= 0], codes[codes >= 0], found.count, len(wanted))
 
     def _labels(self, values: Any) -> list[str]:
-        return [str(word) for word in self._known(values)[1]]
+        return [str(word) for word in self._read_words(values)[1]]
 
 
 class Spectrum(Counts):
@@ -202,7 +202,7 @@ class Spectrum(Counts):
         parts = []
         for length in self._lengths(found):
             owner, numbers, first = substrings(found, length)
-            parts.append(counted(owner, numbers, found.count, len(first)))
+            parts.append(count_codes(owner, numbers, found.count, len(first)))
         return hstack(parts, format="csr")
 
     def _labels(self, values: Any) -> list[str]:
@@ -238,7 +238,7 @@ class Jaccard(Counts):
 
     def _table(self, values: Any) -> csr_matrix:
         found = words("Jaccard", values)
-        table = counted(found.owner, found.codes, found.count, len(found.known))
+        table = count_codes(found.owner, found.codes, found.count, len(found.known))
         table.data[:] = 1.0
         return table
 

@@ -10,7 +10,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import BuiltIn, Kernel
 from mercer.kernels.labels import argument
-from mercer.kernels.value import Identity, short_name, vectorized
+from mercer.kernels.value import Identity, check_callable, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +75,7 @@ class Custom(Kernel):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
-        vectorized(self, "function", self.function)
+        check_callable(self, "function", self.function)
 
     def block(self, pair: Pair) -> Array:
         """The function's answer for this tile, in an array of our own."""
@@ -135,7 +135,7 @@ class FromFeatures(Kernel):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
-        vectorized(self, "phi", self.phi)
+        check_callable(self, "phi", self.phi)
 
     def _table(self, values: Any) -> Rows:
         return Rows(_feature_table(self, self.phi(values), values.shape[0]))
@@ -180,7 +180,7 @@ class Outer(Kernel):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
-        vectorized(self, "f", self.f)
+        check_callable(self, "f", self.f)
 
     def _column(self, values: Any) -> Rows:
         table = _feature_table(self, self.f(values), values.shape[0])

@@ -52,7 +52,7 @@ class Label(str):
             powers[name] = powers.get(name, 0) + exponent
         return Label.make(self.factor * other.factor, powers.items())
 
-    def raised(self, exponent: int) -> Label:
+    def power(self, exponent: int) -> Label:
         """A whole power."""
         return Label.make(self.factor**exponent, [(name, e * exponent) for name, e in self.powers])
 
@@ -62,7 +62,7 @@ def products(left: Sequence[str], right: Sequence[str]) -> list[str]:
     return [Label.of(a).times(Label.of(b)) for a in left for b in right]
 
 
-def scaled(factor: float, names: Sequence[str]) -> list[str]:
+def scale_names(factor: float, names: Sequence[str]) -> list[str]:
     """A factor in front of every name."""
     return products([Label.make(factor, ())], names)
 
@@ -84,7 +84,7 @@ def _text(factor: float, powers: Powers) -> str:
     alone = abs(factor - 1.0) <= _ROUNDING
     if alone and len(powers) == 1 and powers[0][1] == 1:
         return powers[0][0]
-    parts = [bracketed(name) + (f"^{exponent}" if exponent > 1 else "") for name, exponent in powers]
+    parts = [bracket(name) + (f"^{exponent}" if exponent > 1 else "") for name, exponent in powers]
     return "*".join(parts if alone else [front, *parts])
 
 
@@ -102,6 +102,6 @@ def _number(factor: float) -> str:
     return str(root) if root * root == whole else f"sqrt{whole}"
 
 
-def bracketed(name: str) -> str:
+def bracket(name: str) -> str:
     """A name as a factor of a product: in brackets where it would fall apart."""
     return f"({name})" if re.search(r"[-+*/^\s]", re.sub(r"\([^()]*\)$", "", name)) else name

@@ -190,7 +190,7 @@ class Pair:
             tile = self._by_columns(inverse)
         else:
             tile, largest = self._by_product(inverse)
-            tile = self._restored(tile, inverse, largest, careful=careful)
+            tile = self._restore_short(tile, inverse, largest, careful=careful)
         if self.same:
             np.fill_diagonal(tile, 0.0)
         return tile
@@ -198,14 +198,14 @@ class Pair:
     def _by_product(self, inverse: Inverse) -> tuple[Array, float]:
         """|x|^2 - 2 x'z + |z|^2, and the largest |x|^2 + |z|^2, which rounding is relative to."""
         if self.x.sparse or self.z.sparse:
-            x, z = (_scaled(rows, inverse) for rows in (self.x, self.z))
+            x, z = (_scale_rows(rows, inverse) for rows in (self.x, self.z))
             x2, z2 = squared_norms(x), squared_norms(z)
             tile = self.copy_of(x @ z.T)
             tile *= -2.0
             tile += x2[:, None]
             tile += z2
         else:
-            x, z = self._centred(inverse)
+            x, z = self._centre_blocks(inverse)
             # as one matrix product, by two extra columns
             x_wide, z_wide = (np.empty((len(part), part.shape[1] + 2), self.dtype) for part in (x, z))
             np.multiply(x, -2.0, out=x_wide[:, :-2])
@@ -221,9 +221,9 @@ class Pair:
         if self.x.sparse or self.z.sparse:
             x, z = self.dense()
             return x * inverse, z * inverse
-        return self._centred(inverse)
+        return self._centre_blocks(inverse)
 
-    def _centred(self, inverse: Inverse) -> tuple[Array, Array]:
+    def _centre_blocks(self, inverse: Inverse) -> tuple[Array, Array]:
         """The two blocks in units of the width, moved by the centre of z's table: distances do not change, and
         data far from the origin lose no digits.
         """
@@ -244,7 +244,7 @@ class Pair:
         self.give_back(step)
         return tile
 
-    def _restored(self, tile: Array, inverse: Inverse, largest: float, *, careful: bool) -> Array:
+    def _restore_short(self, tile: Array, inverse: Inverse, largest: float, *, careful: bool) -> Array:
         """The tile with its short distances formed anew, where the product has lost their digits."""
         eps = float(np.finfo(self.dtype).eps)
         error = 4.0 * eps * largest
@@ -278,7 +278,7 @@ class Pair:
         if not weights:
             tile *= inverse
         if some:
-            tile += _of_flags(x[:, flags] > 0, z[:, flags] > 0, size[flags])
+            tile += _flag_distances(x[:, flags] > 0, z[:, flags] > 0, size[flags])
         return tile.astype(self.dtype) if single else tile
 
 
@@ -293,7 +293,7 @@ def _flags(x: Array, z: Array, inverse: Array) -> tuple[Array, Array]:
     return (found if found.sum() >= _FLAGS and size[found].sum() < _LARGEST_SUM else none), size
 
 
-def _of_flags(u: Array, v: Array, size: Array) -> Array:
+def _flag_distances(u: Array, v: Array, size: Array) -> Array:
     """Scaled Manhattan distances of flags by one product: |u - v| = u + v - 2 u v of zeros and ones."""
     tile = (u * (-2.0 * size)) @ v.T.astype(np.float64)
     tile += (u @ size)[:, None]
@@ -305,7 +305,7 @@ def _dense(values: Any) -> Array:
     return np.asarray(values.toarray() if hasattr(values, "toarray") else values)
 
 
-def _scaled(rows: Rows, inverse: Inverse) -> Any:
+def _scale_rows(rows: Rows, inverse: Inverse) -> Any:
     return rows.values.multiply(np.atleast_2d(inverse)).tocsr() if rows.sparse else rows.values * inverse
 
 

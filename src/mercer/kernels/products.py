@@ -11,7 +11,7 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import ENDLESS, BuiltIn, Slopes
-from mercer.kernels.labels import Label, bracketed, column_names
+from mercer.kernels.labels import Label, bracket, column_names
 from mercer.kernels.pair import Pair, squared_norms
 from mercer.kernels.value import real_number, whole_number
 
@@ -37,7 +37,7 @@ def integer_power(tile: Array, exponent: int, pair: Pair) -> Array:
     return tile
 
 
-def _chosen(n: int, k: int) -> int:
+def _binomial(n: int, k: int) -> int:
     """n over k, in at most 62 steps: beyond any memory the exact number is of no interest."""
     k = min(k, n - k)
     result = int(k >= 0)
@@ -191,7 +191,7 @@ class Polynomial(BuiltIn):
 
     def feature_count(self, width: int) -> int | None:
         """The number of monomials."""
-        return _chosen(self._variables(width) + int(self.degree) - 1, int(self.degree))
+        return _binomial(self._variables(width) + int(self.degree) - 1, int(self.degree))
 
     def features(self, rows: Rows) -> Array:
         """Every monomial of the scaled columns (and the offset's constant), with its square-root factor."""
@@ -269,7 +269,7 @@ class Cosine(BuiltIn):
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """Every column over the length of the row."""
-        return [f"{bracketed(name)}/|x|" for name in column_names(rows)]
+        return [f"{bracket(name)}/|x|" for name in column_names(rows)]
 
 
 class Constant(BuiltIn):

@@ -70,7 +70,7 @@ def log_tile(kernel: Kernel, x: Rows, z: Rows, scratch: Scratch | None = None) -
     return values
 
 
-def checked(kernel: Kernel, values: Any, pair: Pair) -> Array:
+def check_values(kernel: Kernel, values: Any, pair: Pair) -> Array:
     """The values of a kernel that is not our own: of the right shape, finite and symmetric."""
     result = np.asarray(values, dtype=pair.dtype)
     if result.shape != pair.shape:

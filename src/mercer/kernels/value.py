@@ -113,7 +113,7 @@ class Value(KeywordHints):
         )
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    def bracketed(self, at_least: int) -> str:
+    def bracket(self, at_least: int) -> str:
         """The kernel's text, in brackets where its surroundings bind tighter than it does."""
         return repr(self) if self.binding >= at_least else f"({self!r})"
 
@@ -231,7 +231,7 @@ def _brief(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def vectorized(owner: object, name: str, value: Any) -> None:
+def check_callable(owner: object, name: str, value: Any) -> None:
     """Something that can be called."""
     if not callable(value):
         raise InputError(sentence(f"{name} of {type(owner).__name__}", "a function", repr(value)))

@@ -14,7 +14,7 @@ from mercer.kernels.composed import Composed
 from mercer.kernels.labels import argument, column_names
 from mercer.kernels.products import inverse_or_zero
 from mercer.kernels.tiles import blocks
-from mercer.kernels.value import ATOM, Identity, function_name, short_name, vectorized
+from mercer.kernels.value import ATOM, Identity, check_callable, function_name, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ class View(Composed):
 
     base: Kernel
 
-    def seen(self, rows: Rows) -> Rows:
+    def base_rows(self, rows: Rows) -> Rows:
         """The rows that the base sees."""
         raise NotImplementedError
 
@@ -55,15 +55,15 @@ class View(Composed):
 
     def diagonal(self, rows: Rows) -> Array:
         """The base's diagonal."""
-        return self.base.diagonal(self.seen(rows))
+        return self.base.diagonal(self.base_rows(rows))
 
     def check(self, rows: Rows) -> None:
         """The base must take what it sees."""
-        self.base.check(self.seen(rows))
+        self.base.check(self.base_rows(rows))
 
     def features(self, rows: Rows) -> Array:
         """The base's features."""
-        return self.base.features(self.seen(rows))
+        return self.base.features(self.base_rows(rows))
 
 
 class Mapped(View):
@@ -81,7 +81,7 @@ class Mapped(View):
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
         super().__post_init__()
-        vectorized(self, "function", self.function)
+        check_callable(self, "function", self.function)
         if self.base.kind == "gram":
             raise InputError(
                 "Precomputed().map(...) is not supported: the matrix contains kernel values, not rows. Transform the "
@@ -102,7 +102,7 @@ class Mapped(View):
             raise InputError(sentence(f"The result of {self!r}", must_be, f"{len(rows)} rows"))
         return rows
 
-    def seen(self, rows: Rows) -> Rows:
+    def base_rows(self, rows: Rows) -> Rows:
         """f(x)."""
         return rows.derive(self._name, self._apply)
 
@@ -116,18 +116,18 @@ class Mapped(View):
 
     def count_features(self, rows: Rows) -> int | None:
         """Number of features of the base for mapped rows."""
-        return self.base.count_features(self.seen(rows)) if self.finite and len(rows) else None
+        return self.base.count_features(self.base_rows(rows)) if self.finite and len(rows) else None
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """The base's names, of f(x)1, f(x)2, ... unless the function names its columns."""
-        after = self.seen(rows)
+        after = self.base_rows(rows)
         if after.names is None and not after.objects:
             name = f"{short_name(self.function)}({argument(rows)})"
             after = Rows(after.values, [f"{name}{j + 1}" for j in range(after.width)])
         return self.base.feature_labels(after)
 
     def __repr__(self) -> str:
-        return f"{self.base.bracketed(ATOM)}.map(<{function_name(self.function)}>)"
+        return f"{self.base.bracket(ATOM)}.map(<{function_name(self.function)}>)"
 
 
 class On(View):
@@ -145,13 +145,13 @@ class On(View):
         super().__post_init__()
         if self.base.kind == "gram":
             raise InputError("Precomputed() has no columns to choose from. Remove .on(...).")
-        if not self._wanted:
+        if not self._keys:
             raise InputError(
                 sentence("The columns of .on(...)", "a number, a name, or a list of them", repr(self.columns))
             )
 
     @property
-    def _wanted(self) -> Columns:
+    def _keys(self) -> Columns:
         single = isinstance(self.columns, str | numbers.Integral)
         listed: list[Any] = [self.columns] if single else np.atleast_1d(np.asarray(self.columns, dtype=object)).tolist()
         if any(not isinstance(c, str | numbers.Integral) or isinstance(c, bool) for c in listed):
@@ -159,9 +159,9 @@ class On(View):
         return tuple(c if isinstance(c, str) else int(c) for c in listed)
 
     @property
-    def chosen(self) -> int:
+    def base_width(self) -> int:
         """How many columns the base sees."""
-        return len(self._wanted)
+        return len(self._keys)
 
     def verdict(self) -> tuple[bool | None, str]:
         """The verdict of the base."""
@@ -171,7 +171,7 @@ class On(View):
 
     def counterexample(self) -> Any:
         """The base's, in these columns of a table of zeros; columns with names need a table of your own."""
-        rows, wanted = self.base.counterexample(), self._wanted
+        rows, wanted = self.base.counterexample(), self._keys
         if rows is None or any(isinstance(column, str) for column in wanted):
             return None
         inner, places = np.asarray(rows, dtype=np.float64), np.array(wanted)
@@ -181,7 +181,7 @@ class On(View):
 
     def pair_seen(self, pair: Pair) -> Pair:
         """The columns chosen of the two blocks."""
-        return pair.columns(self._wanted)
+        return pair.columns(self._keys)
 
     def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
         """The base's, of these columns; zero by the others."""
@@ -190,34 +190,35 @@ class On(View):
             return np.zeros((len(x), len(z)))
         if len(set(places)) < len(places):  # a column that is chosen twice moves in both places
             return super().derivative(x, z, columns)
-        return self.base.derivative(self.seen(x), self.seen(z), tuple(places.index(column) for column in columns))
+        own = tuple(places.index(column) for column in columns)
+        return self.base.derivative(self.base_rows(x), self.base_rows(z), own)
 
     def feature_count(self, width: int) -> int | None:
         """Number of features of the base for as many columns."""
-        return self.base.feature_count(len(self._wanted))
+        return self.base.feature_count(len(self._keys))
 
     def count_features(self, rows: Rows) -> int | None:
         """Number of features of the base for these columns."""
-        return self.base.count_features(self.seen(rows))
+        return self.base.count_features(self.base_rows(rows))
 
-    def seen(self, rows: Rows) -> Rows:
+    def base_rows(self, rows: Rows) -> Rows:
         """The columns chosen."""
-        return rows.columns(self._wanted)
+        return rows.columns(self._keys)
 
     def places(self, rows: Rows) -> list[int]:
         """The numbers of the columns chosen."""
-        return [int(j) for j in Rows(np.arange(rows.width)[None], rows.names).columns(self._wanted).values[0]]
+        return [int(j) for j in Rows(np.arange(rows.width)[None], rows.names).columns(self._keys).values[0]]
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """The base's names of these columns, which keep their own."""
-        part, names = self.seen(rows), column_names(rows)
+        part, names = self.base_rows(rows), column_names(rows)
         if not part.objects:
             part = Rows(part.values, [names[j] for j in self.places(rows)])
         return self.base.feature_labels(part)
 
     def __repr__(self) -> str:
-        listed = list(self._wanted) if not isinstance(self.columns, str | numbers.Integral) else self._wanted[0]
-        return f"{self.base.bracketed(ATOM)}.on({listed!r})"
+        listed = list(self._keys) if not isinstance(self.columns, str | numbers.Integral) else self._keys[0]
+        return f"{self.base.bracket(ATOM)}.on({listed!r})"
 
 
 class Normalized(Composed):
@@ -295,4 +296,4 @@ class Normalized(Composed):
         return [f"{label}/|phi|" for label in self.base.feature_labels(rows)]
 
     def __repr__(self) -> str:
-        return f"{self.base.bracketed(ATOM)}.normalized()"
+        return f"{self.base.bracket(ATOM)}.normalized()"

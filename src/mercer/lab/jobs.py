@@ -16,7 +16,7 @@ from mercer.estimators.nesting import nested_cross_validate
 from mercer.lab.answers import ALPHAS, WIDTHS, around, as_error, errors_of, quiet, search_of
 from mercer.lab.questions import Question, read_question
 from mercer.runtime.progress import listening
-from mercer.text import rounded
+from mercer.text import round_numbers
 
 _RUNNING, _KEPT = 2, 8
 _FOLDS = 5
@@ -110,7 +110,7 @@ class Job:
         best = float(errors.ravel()[search.best_index_])
         self.nested = nested
         self.result = {
-            "kernel": rounded(repr(search.best_kernel_)),
+            "kernel": round_numbers(repr(search.best_kernel_)),
             "alpha": float(search.alpha_),
             "kernels": [repr(kernel) for kernel in search.kernels_],
             "factors": WIDTHS,

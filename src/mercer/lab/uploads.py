@@ -17,7 +17,7 @@ from mercer.errors import InputError, sentence
 from mercer.lab.questions import MOST_ROWS
 from mercer.runtime import readable
 from mercer.tables.delimited import SEPARATORS
-from mercer.tables.parquet import bytes_held, opened
+from mercer.tables.parquet import bytes_held, parquet_file
 from mercer.tables.reading import read_table
 
 LARGEST = 20_000_000  # bytes of an upload
@@ -181,7 +181,7 @@ def _refuse_parquet(path: Path) -> None:
     """Refuse a Parquet file that is too large by its footer: few bytes can stand for a table that fills the memory."""
     from pyarrow import ArrowException
 
-    with opened(path) as file:
+    with parquet_file(path) as file:
         rows, columns = file.metadata.num_rows, file.metadata.num_columns
         _refuse_size(columns, rows, rows * columns)
         try:

@@ -32,7 +32,7 @@ from mercer.solvers.dual import Eigendecomposition
 from mercer.solvers.gram import times
 from mercer.solvers.lapack import potrf, potri, solve_columns
 from mercer.solvers.leave_out import Dual, Inverted, SingularError, Spectral
-from mercer.solvers.problem import Problem, taken
+from mercer.solvers.problem import Problem, take_rows
 
 _WORTH_A_THREAD = 40_000  # kernel values for the new rows of a cell, on the average: below, threads wait for each other
 _ROUTED = 65_536  # rows that are routed to their cells at a time
@@ -105,7 +105,7 @@ class TrailingBlock(Dual):
             return solve_columns(A, B)
 
         self.condition = size * largest_eigenvalue(solve, rich_start(len(A)))
-        self._solve(problem, None, solve)
+        self.set_solution(problem, None, solve)
         block = A[len(A) - count :, len(A) - count :].copy()
         potri(block)
         self.pivots = np.diagonal(block).copy()
@@ -187,7 +187,7 @@ class CellProblem:
 
     def refit(self, kernel: Kernel, alpha: float, members: Array) -> tuple[Array, Array]:
         """Dual coefficients (s x t) and constant of a model of these rows; of minimum norm if it is singular."""
-        rows, problem = taken(self.rows, self.problem, members)
+        rows, problem = take_rows(self.rows, self.problem, members)
         system = DualSystem(gram(kernel, rows), problem.weights, intercept=problem.intercept)
         solution = system.solve(problem.Y, alpha, "cholesky")
         return solution.dual, solution.intercept
@@ -207,7 +207,7 @@ class CellProblem:
         members = self.partition.system(cell, self.system_rows)
         inside = np.isin(members, answered)
         members = np.concatenate([members[~inside], np.sort(members[inside])])
-        rows, problem = taken(self.rows, self.problem, members)
+        rows, problem = take_rows(self.rows, self.problem, members)
         own = len(members) - int(np.count_nonzero(inside))
         return CellSystem(self, cell, kernel, members, answered, own, weigh(gram(kernel, rows), problem), problem)
 
@@ -474,7 +474,7 @@ class LocalFit:
 
         def answer(cell: int, new: Rows) -> Array:
             solution = self.solutions[cell]
-            rows, problem = taken(self.cells.rows, self.cells.problem, solution.members)
+            rows, problem = take_rows(self.cells.rows, self.cells.problem, solution.members)
             system = DualSystem(gram(self.kernel, rows), problem.weights, intercept=problem.intercept)
             solved, found = system.at(self.alpha), np.empty((len(new), problem.Y.shape[1]))
             prior = np.maximum(np.einsum("ij,ij->j", problem.Y, solution.dual), 0.0) / len(rows)

@@ -11,7 +11,7 @@ from mercer.report.choices import CommitteeChoice
 from mercer.report.facts import Facts
 from mercer.report.pictures import pictures
 from mercer.report.worries import worries
-from mercer.text import legible, number, percent, tied
+from mercer.text import legible, number, percent, tie_percent
 
 _ROWS = 100  # of a table; more are counted
 _LOOKED_AT = 5  # rows whose removal changes the error most
@@ -52,7 +52,8 @@ def _template() -> Any:
     except ModuleNotFoundError:  # pragma: no cover - the tests have it
         raise MercerError("A report needs jinja2. Install it with: pip install 'mercer[cli]'.") from None
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"legible": legible, "number": number, "percent": percent, "drawing": Markup, "tied": tied}
+    environment.filters |= {"legible": legible, "number": number, "percent": percent}
+    environment.filters |= {"drawing": Markup, "tie_percent": tie_percent}
     return environment.from_string(_text("report.html.jinja"))
 
 

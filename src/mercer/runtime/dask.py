@@ -43,14 +43,14 @@ def run_on_cluster(this: Pass, backend: Any) -> State:
             "With a Dask backend, X must be file paths, arrays or Dask collections; got "
             f'{this.source.here_only}. Use backend="serial".'
         )
-    with _client(backend) as client, _told_when_lost(client), client.as_current(), _no_warning_of_large_tasks():
+    with _client(backend) as client, _explain_lost_cluster(client), client.as_current(), _no_warning_of_large_tasks():
         flow = _Flow(this, client)  # a first task: a cluster that grows with its work begins to
         threads = _threads(client)
         _promise(client, this.state)
         this.progress.begin()
         lanes = runs(this.rest(), max(_LANES, _PER_THREAD * threads))
         merge = _by_pairs if this.checkpoint is None else _one_by_one
-        state, rows = merge(flow, flow.finished(lanes, threads))
+        state, rows = merge(flow, flow.run_lanes(lanes, threads))
         return this.end(state, this.start + rows)
 
 
@@ -61,7 +61,7 @@ class _Flow:
         self.this, self.client = this, client
         self.work = self._task(_same, this.work)
 
-    def finished(self, lanes: Sequence[Run], threads: int) -> Iterator[Any]:
+    def run_lanes(self, lanes: Sequence[Run], threads: int) -> Iterator[Any]:
         """The sums of every run in the order of the table, at most `threads` of them under way at a time."""
         from distributed import wait
 
@@ -160,7 +160,7 @@ def _fold(begun: tuple[State, int] | None, work: PassWork, parts: Run, at_once: 
 def _fold_values(
     begun: tuple[State, int] | None, work: PassWork, part: Any, skip: int, at_once: int, *values: Any
 ) -> tuple[State, int]:
-    return _fold(begun, work, [(part.filled(values), skip)], at_once)
+    return _fold(begun, work, [(part.fill(values), skip)], at_once)
 
 
 def _merge(work: PassWork, a: tuple[State, int], b: tuple[State, int]) -> tuple[State, int]:
@@ -245,7 +245,7 @@ def _without_log() -> Iterator[None]:
 
 
 @contextmanager
-def _told_when_lost(client: Any) -> Iterator[None]:
+def _explain_lost_cluster(client: Any) -> Iterator[None]:
     """Say in one sentence that the scheduler went away, or that workers died; other errors are those of the tasks."""
     from distributed import KilledWorker
     from distributed.comm import CommClosedError

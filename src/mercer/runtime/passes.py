@@ -165,7 +165,7 @@ def run_pass(
     check_backend(backend)
     if at_once < 1:
         raise InputError(sentence("The number of rows of a block", "at least 1", at_once))
-    chosen = _chosen(backend, source)
+    chosen = _resolve_backend(backend, source)
     told = (progress or "", 0 if progress is None else verbose)
     if chosen == "threads" and checkpoint is not None:
         raise InputError(
@@ -193,7 +193,7 @@ def check_backend(backend: Backend) -> None:
         raise InputError(sentence("backend", must_be, repr(backend)))
 
 
-def _chosen(backend: Backend, source: Readable) -> Backend:
+def _resolve_backend(backend: Backend, source: Readable) -> Backend:
     if backend is not None:
         return backend
     if "distributed" in sys.modules and any(hasattr(part, "pieces") for part in source.parts):

@@ -221,7 +221,7 @@ def each(work: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]
             yield from map(work, jobs)
         return
 
-    def guarded(job: Job) -> Result:
+    def work_in_pool(job: Job) -> Result:
         _inside_pool.yes = True
         try:
             with single_threaded_blas():
@@ -233,7 +233,7 @@ def each(work: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]
     with single_threaded_blas():
         try:
             for job in jobs:
-                waiting.append(pool.submit(guarded, job))
+                waiting.append(pool.submit(work_in_pool, job))
                 if len(waiting) > workers:
                     yield waiting.popleft().result()
             while waiting:

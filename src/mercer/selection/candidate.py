@@ -15,7 +15,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.products import Linear
 from mercer.kernels.tiles import between, blocks
 from mercer.selection.digits import Rounding, lost_labels, tie
-from mercer.selection.removals import Removals, Twins, UsedSets, balanced, used_only
+from mercer.selection.removals import Removals, Twins, UsedSets, class_weights, used_only
 from mercer.solvers import DualSystem, PrimalSystem, Solution
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.gram import training_matrix
@@ -129,9 +129,9 @@ class Candidate:
         problem, self.new, self.largest = self.problem, None, 0.0
         K = training_matrix(self.kernel, self.rows)
         self.twins = Twins(K, problem, self.removals)
-        if len(problem.unused):
-            self.new = problem.root[:, None] * K[np.ix_(problem.used, problem.unused)]
-            K = K[np.ix_(problem.used, problem.used)]
+        if len(problem.unused_rows):
+            self.new = problem.root[:, None] * K[np.ix_(problem.used_rows, problem.unused_rows)]
+            K = K[np.ix_(problem.used_rows, problem.used_rows)]
         self.K = K = weigh(K, problem)
         if self.route == "spectral":
             self.d, self.U = np.linalg.eigh(K)
@@ -153,7 +153,7 @@ class Candidate:
         """
         if self.kernel.kind == "gram":
             return 1.0
-        used, root, places, nearest = self.problem.used, self.problem.root, *np.tile(np.arange(len(K)), (2, 1))
+        used, root, places, nearest = self.problem.used_rows, self.problem.root, *np.tile(np.arange(len(K)), (2, 1))
         for part in blocks(len(K)):
             size = np.abs(K[part])
             size[places[: len(size)], places[part]] = 0.0
@@ -170,8 +170,8 @@ class Candidate:
         """Held-out predictions for one alpha."""
         if self.route == "primal" and alpha <= 0:  # the dual tells which directions are rounding
             return self._dual.at(alpha)
-        found = self._refit_all(alpha) if self.route == "refit" else self._left_out(alpha)
-        values = self.twins.equalized(found.values[:, : self.targets])
+        found = self._refit_all(alpha) if self.route == "refit" else self._closed_form(alpha)
+        values = self.twins.equalize(found.values[:, : self.targets])
         if found.terms is not None:
             across = self.problem.labels and self.targets > 1
             values = tie(values, found.terms, self.twins.groups, across=across)
@@ -185,7 +185,7 @@ class Candidate:
 
     # -- closed forms ---------------------------------------------------------------------------------
 
-    def _left_out(self, alpha: float) -> HeldOut:
+    def _closed_form(self, alpha: float) -> HeldOut:
         if self.route == "primal":
             return self._read(Explicit(self.primal.at(alpha), self.problem, self.rounded), alpha)
         try:
@@ -284,12 +284,12 @@ class Candidate:
         for i, e in E.items():
             part, at = removals.part(i), sets.at[i]
             own = e if at is None else e[at]
-            if not len(problem.unused):
+            if not len(problem.unused_rows):
                 values[part] = own
                 continue
             mine = places[part] >= 0
             values[part][mine] = own
-            others = np.searchsorted(problem.unused, removals.tests[i][~mine])
+            others = np.searchsorted(problem.unused_rows, removals.tests[i][~mine])
             if left.new_a is not None and left.new_u is not None and len(others):
                 values[part][~mine] = left.new_a[others] - left.new_u[sets.rows[i]][:, others].T @ e
         was_read = np.zeros(len(removals), dtype=bool)
@@ -314,7 +314,7 @@ class Candidate:
         direct[mine] = (found if at is None else found[at]) / problem.root[places[mine], None]
         if not mine.all() and self.new is not None and isinstance(left, Dual):
             a, b = left.without(rows, e[:, :t])
-            direct[~mine] = self.new[:, np.searchsorted(problem.unused, test[~mine])].T @ a + b
+            direct[~mine] = self.new[:, np.searchsorted(problem.unused_rows, test[~mine])].T @ a + b
         return direct
 
     # -- refitting: the definition itself, where closed forms do not pay or do not hold --------------
@@ -351,14 +351,14 @@ class Candidate:
         system = DualSystem(K, weights, intercept=problem.intercept)
         # Hardly penalized, a factor may exist by rounding alone; the spectrum tells what is rounding.
         bare = alpha <= len(train) ** 2 * EPS * float(np.median(np.diagonal(K)))
-        solution = system.solve(problem.Y[problem.used[train]], alpha, "spectral" if bare else "cholesky")
+        solution = system.solve(problem.Y[problem.used_rows[train]], alpha, "spectral" if bare else "cholesky")
         del K, system
         places = problem.place[test]
         mine = places >= 0
         against = np.empty((len(places), len(train)))
         against[mine] = self.K[np.ix_(places[mine], train)] / (root[places[mine], None] * root[train])
         if self.new is not None and not mine.all():
-            others = np.searchsorted(problem.unused, test[~mine])
+            others = np.searchsorted(problem.unused_rows, test[~mine])
             against[~mine] = (self.new[np.ix_(train, others)] / root[train, None]).T
         return self._predict_from(against, solution)
 
@@ -375,7 +375,7 @@ class Candidate:
         problem = self.problem
         own = np.ones(int(mask.sum())) if problem.weights is None else problem.weights[mask]
         _, numbers = np.unique(problem.balance[mask], return_inverse=True)  # type: ignore[index]
-        weights = own * balanced(numbers, own)
+        weights = own * class_weights(numbers, own)
         return np.asarray(weights[own > 0])
 
     def _refit_primal(self, train: Array, test: Array, alpha: float) -> tuple[Array, Array, float]:

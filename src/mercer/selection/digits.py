@@ -55,14 +55,14 @@ class Rounding:
         self.t = problem.Y.shape[1]
         self._roots = np.asarray(np.sqrt(np.abs(np.diagonal(K))))
         self._root, self._whole = float(_size(self._roots)), _size(problem.Y)
-        self._noise = np.random.default_rng(0).normal(size=(2, len(problem.used)))
+        self._noise = np.random.default_rng(0).normal(size=(2, len(problem.used_rows)))
         noise = np.zeros((problem.n, 2))
-        noise[problem.used, 0] = self._noise[0] * self._roots / problem.root
+        noise[problem.used_rows, 0] = self._noise[0] * self._roots / problem.root
         self.Y = np.column_stack([problem.Y, noise])
 
     def add_noise(self, left: Dual) -> None:
         """Put noise of the size in which P is rounded in the last column of P V Y."""
-        left.a[:, -1] = self._noise[1] * np.sqrt(left.rounded())
+        left.a[:, -1] = self._noise[1] * np.sqrt(left.rounding())
 
     def condition(self, left: Dual, values: Array, terms: Array | None) -> float:
         """Condition number of the system, or how much larger the terms are whose sums predictions are.
@@ -73,7 +73,7 @@ class Rounding:
         if left.degenerate:
             return left.condition
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            condition = min(self._bound(left), self._felt(left, values))
+            condition = min(self._bound(left), self._measured_error(left, values))
             if self.problem.labels and terms is not None:
                 return lost_labels(values[:, : self.t], terms, condition, self.error)
             lost = _norms(self._roots[:, None] * left.a[:, : self.t]) * self._root / self._whole
@@ -83,13 +83,13 @@ class Rounding:
         """Condition number, times what P and P V Y lose as differences from an intercept's part."""
         if left.border is None:
             return left.condition
-        sizes = left.rounded()
+        sizes = left.rounding()
         a = _norms(left.a[:, : self.t] / np.sqrt(sizes)[:, None])
         lost = np.append(self._intercepts(left) / a, (sizes / np.abs(left.diagonal())).max())
         return left.condition * _worst(lost)
 
     def _intercepts(self, left: Dual) -> Array:
-        """Size of what is subtracted for the intercept in P V Y, in units of the roots of `left.rounded()`."""
+        """Size of what is subtracted for the intercept in P V Y, in units of the roots of `left.rounding()`."""
         return np.zeros(self.t) if left.border is None else np.abs(left.b[: self.t]) * math.sqrt(abs(left.border.scale))
 
     @cached_property
@@ -109,7 +109,7 @@ class Rounding:
         np.maximum.at(largest, groups, [len(rows) for rows in removals.sets])
         return np.repeat(groups, counts), np.bincount(groups, counts)[:, None], largest[:, None]
 
-    def _felt(self, left: Dual, values: Array) -> float:
+    def _measured_error(self, left: Dual, values: Array) -> float:
         """Relative error of held-out residuals in units of the precision, from the targets of noise.
 
         Errors dK of K and dP of P change E_S by -P_SS^-1 (P_S. dK a + dP_SS E_S). The targets of noise give P_SS^-1
@@ -119,7 +119,7 @@ class Rounding:
         t, problem, rows = self.t, self.problem, self.removals.rows
         E = self.Y[rows] - values
         p = np.zeros(problem.n)
-        p[problem.used] = problem.root * np.sqrt(left.rounded())
+        p[problem.used_rows] = problem.root * np.sqrt(left.rounding())
         E = np.column_stack([E, p[rows, None] * E[:, :t]])
         group, counts, largest = self._groups
         if len(counts) == 1:
@@ -158,7 +158,7 @@ class Rounding:
             test, kept = removals.tests[i], a.copy()
             kept[sets.rows[i]] = 0.0
             places = problem.place[test]
-            mine, others = places >= 0, np.searchsorted(problem.unused, test[places < 0])
+            mine, others = places >= 0, np.searchsorted(problem.unused_rows, test[places < 0])
             terms = np.empty(len(test))
             terms[mine] = np.abs(self.K[places[mine]]) @ kept / problem.root[places[mine]]
             if len(others) and self.new is not None:

@@ -11,7 +11,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -180,13 +179,13 @@ def _try_candidates(
     with closing(search.all_held_out(kernels, alphas, plan, layout.everything)) as found:
         for k, a, held_out in found:
             outer_values[k, a] = held_out.values[:count]
-            table.scores[k, a] = search.scored(truth, held_out.values[count:][place])
+            table.scores[k, a] = search.score_values(truth, held_out.values[count:][place])
             table.condition[k, a], table.refits[k, a] = held_out.condition, held_out.refits
             progress.step()
     return table, owner, outer_values
 
 
-def _inner_truth(search: Search, layout: NestedSets) -> tuple[Truth, Any]:
+def _inner_truth(search: Search, layout: NestedSets) -> tuple[Truth, slice | Array]:
     """The inner test sets as they are scored, and where their values stand among those of the inner ones.
 
     One by one, or pooled where one row has no score.

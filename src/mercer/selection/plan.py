@@ -184,7 +184,7 @@ class Plan(Shown):
     memory: int
     label: str = ""
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[object]]:
         """What every route costs, and whether it is taken."""
         return {
             "method": [route.name for route in self.routes],

@@ -38,7 +38,7 @@ class Removals:
     @staticmethod
     def of(splits: Sequence[Split], n: int) -> Removals:
         """The removals that splits stand for."""
-        return Removals([split.removed(n) for split in splits], [split.test for split in splits])
+        return Removals([split.removal(n) for split in splits], [split.test for split in splits])
 
     @staticmethod
     def singles(n: int) -> Removals:
@@ -73,7 +73,7 @@ class Removals:
         """Where the test rows of removal i stand in `rows`."""
         return slice(int(self.starts[i]), int(self.starts[i] + self.counts[i]))
 
-    def renumbered(self, order: Array) -> Removals:
+    def renumber(self, order: Array) -> Removals:
         """The removals in the row numbers of X[order]."""
         if np.array_equal(order, np.arange(len(order))):
             return self
@@ -122,7 +122,7 @@ class Twins:
         _, place, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         self._places = place, inverse.ravel()
 
-    def equalized(self, values: Array) -> Array:
+    def equalize(self, values: Array) -> Array:
         """Values at all tested rows, with that of the first twin for each."""
         return values if self._places is None else values[self._places[0]][self._places[1]]
 
@@ -177,9 +177,9 @@ class UsedSets:
     """
 
     def __init__(self, problem: Problem, removals: Removals) -> None:
-        place, every = problem.place, not len(problem.unused)
+        place, every = problem.place, not len(problem.unused_rows)
         self.rows = removals.sets if every else [used_only(place[rows]) for rows in removals.sets]
-        if not every and any(len(rows) == len(problem.used) for rows in self.rows):
+        if not every and any(len(rows) == len(problem.used_rows) for rows in self.rows):
             must_be = "positive for at least one training row of every split"
             raise InputError(sentence("sample_weight", must_be, "a split whose training rows all have weight 0"))
         self.single = removals.single and every
@@ -188,7 +188,7 @@ class UsedSets:
             if base >= 0:
                 self.groups.setdefault(int(base), []).append(i)
         self.grouped = {i for members in self.groups.values() for i in members}
-        few = [2 * len(rows) <= len(problem.used) for rows in self.rows]
+        few = [2 * len(rows) <= len(problem.used_rows) for rows in self.rows]
         self.closed = [i for i in range(len(removals)) if few[i] and i not in self.grouped]
         self.at = {i: _within(self.rows[i], place[removals.tests[i]]) for i in ([] if self.single else self.closed)}
         self.scattered = not removals.single and any(int((np.diff(rows) != 1).sum()) > 3 for rows in self.rows)
@@ -203,14 +203,14 @@ def _within(rows: Array, places: Array) -> Array | None:
     return None if np.array_equal(places, rows) else np.searchsorted(rows, places[places >= 0])
 
 
-def balanced(numbers: Array, weights: Array) -> Array:
+def class_weights(numbers: Array, weights: Array) -> Array:
     """Factors that make every class weigh the same: total / (classes * weight of the row's class).
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.selection.removals import balanced
-    >>> balanced(np.array([0, 0, 0, 1]), np.ones(4)).round(3).tolist()
+    >>> from mercer.selection.removals import class_weights
+    >>> class_weights(np.array([0, 0, 0, 1]), np.ones(4)).round(3).tolist()
     [0.667, 0.667, 0.667, 2.0]
     """
     totals = np.bincount(numbers, weights)

@@ -159,7 +159,7 @@ class Truth:
     weights: Array | None = None
 
     @cached_property
-    def tested(self) -> Array:
+    def tested_y(self) -> Array:
         """y of every tested row, one test set after the other."""
         return np.asarray(self.y[self.removals.rows])
 
@@ -259,7 +259,7 @@ class Scoring:
         return table
 
     def _by_split(self, truth: Truth, values: Array, failures: list[str] | None, *, per_target: bool) -> Array:
-        y, outcome = truth.tested, truth.outcome(values)
+        y, outcome = truth.tested_y, truth.outcome(values)
         if self.quick is not None:
             if self.quick is accuracy or truth.classes is not None:
                 table = self.quick(*self._columns(y, outcome), truth.removals)
@@ -405,9 +405,9 @@ def resolve_scoring(scoring: Any, *, classifier: bool) -> Scoring:
         if scoring in QUICK:
             function = QUICK[scoring]
             return Scoring(scoring, function, pooled=function not in MEANS_OF_ROWS, needs_many=function is r2)
-        return _of_scorer(scoring, _find_scorer(scoring))
+        return _from_scorer(scoring, _find_scorer(scoring))
     if hasattr(scoring, "_score_func"):
-        return _of_scorer(str(scoring), scoring, weighted=_asks_for_weights(scoring))
+        return _from_scorer(str(scoring), scoring, weighted=_asks_for_weights(scoring))
     if callable(scoring):
         _refuse_no_loss(scoring)
         return Scoring(f"minus {getattr(scoring, '__name__', 'loss')}", loss=scoring)
@@ -423,7 +423,7 @@ def _asks_for_weights(scorer: Any) -> bool:
     return scorer.get_metadata_routing().score.requests.get("sample_weight") is True
 
 
-def _of_scorer(name: str, scorer: Any, *, weighted: bool = False) -> Scoring:
+def _from_scorer(name: str, scorer: Any, *, weighted: bool = False) -> Scoring:
     """The score of a scorer; whether it is pooled and needs several rows, by the function that it calls."""
     function = _plain(scorer._score_func)  # noqa: SLF001 - scikit-learn has no other name for it
     metric, theirs = getattr(function, "__name__", ""), str(getattr(function, "__module__", "")).startswith("sklearn.")

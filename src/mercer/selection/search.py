@@ -24,7 +24,7 @@ from mercer.selection.plan import KEPT, SCORE_BYTES, Plan, Rates, SearchWork, pl
 from mercer.selection.removals import Removals, UsedSets
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.selection.table import SearchTable
-from mercer.solvers.problem import Problem, taken
+from mercer.solvers.problem import Problem, take_rows
 
 _TINY = 200  # rows up to which leave-one-out is done on one thread
 
@@ -77,7 +77,7 @@ class Search:
         sample_weight: Array | None = None,
     ) -> None:
         self.rows, self.y, self.folds, self.scoring, self.classes = rows, y, folds, scoring, classes
-        self.problem = problem if problem.labels else problem.centred()  # labels are near zero as they are
+        self.problem = problem if problem.labels else problem.subtract_mean()  # labels are near zero as they are
         self.per_target, self.refit_only = per_target, refit_only
         self.sample_weight = sample_weight
         self.removals = Removals.of(folds.splits, folds.n)
@@ -129,17 +129,17 @@ class Search:
 
     def _features(self, kernels: Sequence[Kernel]) -> int | None:
         """Explicit features of the largest kernel; None where one has none, or rows are not all used."""
-        if self.rows.sparse or len(self.problem.unused):
+        if self.rows.sparse or len(self.problem.unused_rows):
             return None
         counts = [kernel.count_features(self.rows) for kernel in kernels]
         return None if None in counts else max(count for count in counts if count is not None)
 
     @cached_property
-    def _sorted(self) -> tuple[Array, Rows, Problem]:
+    def _rows_by_fold(self) -> tuple[Array, Rows, Problem]:
         order = self.folds.order()
         if np.array_equal(order, np.arange(len(order))):
             return order, self.rows, self.problem
-        return order, *taken(self.rows, self.problem, order)
+        return order, *take_rows(self.rows, self.problem, order)
 
     def candidate(
         self, kernel: Kernel, plan: Plan, removals: Removals | None = None, *, quick: bool = False
@@ -149,12 +149,12 @@ class Search:
         Sets are slices then, which are fastest; held-out values do not depend on that order. `quick`: predictions have
         the digits that the scores need, and not all that can be had.
         """
-        _, rows, problem = self._sorted
+        _, rows, problem = self._rows_by_fold
         nested, many = removals is not None, plan.work.kernels * plan.work.alphas > 1
         # nested predictions are kept; those of the best candidate are computed again, unless it is the only one
         ranks = self.scoring.of_ranks or (problem.labels and (nested or not quick))
         errors_only = quick and many and not nested and self.removals.single and self.scoring.of_errors
-        sets = self._renumbered(removals or self.removals)
+        sets = self._renumber(removals or self.removals)
         route, work = plan.chosen.name, plan.work
         with self._blas(plan, side_by_side=route == "spectral" and work.batch(route) > 1):
             return Candidate(
@@ -175,11 +175,11 @@ class Search:
     def _blas(plan: Plan, *, side_by_side: bool) -> AbstractContextManager[None]:
         return single_threaded_blas() if side_by_side else blas_for(plan.work.n)
 
-    def _renumbered(self, removals: Removals) -> tuple[Removals, UsedSets]:
+    def _renumber(self, removals: Removals) -> tuple[Removals, UsedSets]:
         """The removals in the order of the folds, as they are and among the rows with weight; shared by all kernels."""
         if removals not in self._sets:
-            order, _, problem = self._sorted
-            renumbered = removals.renumbered(order)
+            order, _, problem = self._rows_by_fold
+            renumbered = removals.renumber(order)
             self._sets[removals] = renumbered, UsedSets(problem, renumbered)
         return self._sets[removals]
 
@@ -254,16 +254,16 @@ class Search:
         return table
 
     def _score(self, table: SearchTable, k: int, a: int, held_out: HeldOut) -> None:
-        scores = self.scored(self.pooled_truth if self.pool_only else self.truth, held_out.values)
+        scores = self.score_values(self.pooled_truth if self.pool_only else self.truth, held_out.values)
         if self.scoring.of_rows and not self.pool_only:  # the pooled score is the mean over rows
             counts = self.removals.counts[:, None]
             pooled = (counts * scores).sum(axis=0) / counts.sum()
         else:
-            pooled = (scores if self.pool_only else self.scored(self.pooled_truth, held_out.values)).mean(axis=0)
+            pooled = (scores if self.pool_only else self.score_values(self.pooled_truth, held_out.values)).mean(axis=0)
         table.scores[k, a], table.pooled[k, a] = scores, pooled
         table.condition[k, a], table.refits[k, a] = held_out.condition, held_out.refits
 
-    def scored(self, truth: Truth, values: Array) -> Array:
+    def score_values(self, truth: Truth, values: Array) -> Array:
         """Scores of held-out values, test sets x targets; why some are missing is added to `failures`."""
         scores = self.scoring.by_split(truth, values, per_target=self.per_target, failures=self.failures)
         return scores if self.per_target else scores[:, None]
@@ -284,8 +284,8 @@ class Search:
         return self.truth_of(Removals([np.empty(0, dtype=np.intp)] * len(tests), tests), self.removals)
 
     def _mark(self, kernels: Sequence[Kernel], alphas: Array, plan: Plan) -> str:
-        _, rows, problem = self._sorted
-        removals, _ = self._renumbered(self.removals)
+        _, rows, problem = self._rows_by_fold
+        removals, _ = self._renumber(self.removals)
         return fingerprint(
             rows.values, self.rows.names, self.y, problem.weights, problem.intercept, problem.balance, *removals.sets,
             *map(np.sort, removals.tests), list(kernels), alphas, self.scoring.name, self.scoring.loss,
@@ -314,7 +314,7 @@ class Search:
         return np.stack([found[alpha].values[:, t] for t, alpha in enumerate(alphas)], axis=1), worst
 
     @cached_property
-    def _tested(self) -> tuple[Array, Array]:
+    def _tested_places(self) -> tuple[Array, Array]:
         """Repeat and row of every held-out value."""
         repeats = np.repeat(np.arange(len(self.folds.repeats)), [len(repeat) for repeat in self.folds.repeats])
         return np.repeat(repeats, self.removals.counts), self.removals.rows
@@ -322,7 +322,7 @@ class Search:
     def labels_by_repeat(self, labels: Array) -> Array:
         """Held-out labels, repeats x n; None for rows that are never tested."""
         result = np.full((len(self.folds.repeats), self.folds.n), None, dtype=object)
-        result[self._tested] = labels
+        result[self._tested_places] = labels
         whole = all(label is not None for label in result.ravel())
         return result.astype(labels.dtype) if whole else result
 
@@ -330,8 +330,8 @@ class Search:
         """Held-out predictions, repeats x n x t: the mean for a row tested more than once in a repeat, else NaN."""
         result = np.zeros((len(self.folds.repeats), self.folds.n, values.shape[1]))
         count = np.zeros(result.shape[:2])
-        np.add.at(result, self._tested, values)
-        np.add.at(count, self._tested, 1)
+        np.add.at(result, self._tested_places, values)
+        np.add.at(count, self._tested_places, 1)
         with np.errstate(invalid="ignore"):
             return np.asarray(result / np.where(count > 0, count, np.nan)[:, :, None] + self.problem.centre)
 
@@ -370,38 +370,38 @@ def fingerprint(*parts: Any) -> str:
     for part in parts:
         if hasattr(part, "tocsr"):
             matrix = part.tocsr()
-            digest.update(_of([matrix.shape, matrix.data, matrix.indices, matrix.indptr]).encode())
+            digest.update(_digest([matrix.shape, matrix.data, matrix.indices, matrix.indptr]).encode())
         else:
-            digest.update(_of(part).encode())
+            digest.update(_digest(part).encode())
         digest.update(b"|")
     return digest.hexdigest()
 
 
-def _of(value: Any) -> str:
+def _digest(value: Any) -> str:
     if isinstance(value, _PLAIN):
         return f"{type(value).__name__} {value!r}"
-    return hashlib.sha256("\n".join(_parts(value)).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256("\n".join(_content(value)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _parts(value: Any) -> list[str]:
+def _content(value: Any) -> list[str]:
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
         content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return ["array", str(value.dtype), str(value.shape), content]
     if isinstance(value, np.ndarray):
-        return ["objects", str(value.shape), *map(_of, value.ravel())]
+        return ["objects", str(value.shape), *map(_digest, value.ravel())]
     if isinstance(value, list | tuple):
-        return [type(value).__name__, *map(_of, value)]
+        return [type(value).__name__, *map(_digest, value)]
     if isinstance(value, set | frozenset):
-        return [type(value).__name__, *sorted(map(_of, value))]
+        return [type(value).__name__, *sorted(map(_digest, value))]
     if isinstance(value, dict | Kernel):
-        kind = "dict" if isinstance(value, dict) else _of(type(value))
-        return [kind, *(_of(part) for item in value.items() for part in item)]
+        kind = "dict" if isinstance(value, dict) else _digest(type(value))
+        return [kind, *(_digest(part) for item in value.items() for part in item)]
     if hasattr(value, "_score_func"):  # what scikit-learn's make_scorer makes
-        return ["scorer", *(_of(vars(value)[name]) for name in sorted(vars(value)) if name != "_metadata_request")]
-    return _named(value)
+        return ["scorer", *(_digest(vars(value)[name]) for name in sorted(vars(value)) if name != "_metadata_request")]
+    return _import_name(value)
 
 
-def _named(value: Any) -> list[str]:
+def _import_name(value: Any) -> list[str]:
     """A function or class by the name under which it can be imported."""
     module = getattr(value, "__module__", None) or "numpy"  # old ufuncs have none
     name = str(getattr(value, "__qualname__", getattr(value, "__name__", "")))

@@ -65,7 +65,7 @@ class SearchTable(Shown):
             kernels, alphas, scores, pooled, np.full(shape, np.nan), np.zeros(shape, dtype=np.intp), scoring
         )
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[object]]:
         found = self.mean.mean(axis=2)
         return {
             "kernel": [repr(kernel) for kernel in self.kernels for _ in self.alphas],
@@ -185,7 +185,7 @@ def standard_error(scores: Array, ratio: float, axis: int = 0) -> Array:
     return np.asarray(unit * (scores / unit).std(axis=axis, ddof=1) * math.sqrt(1.0 / count + ratio))
 
 
-def joined(first: SearchTable, second: SearchTable, axis: int) -> SearchTable:
+def join_tables(first: SearchTable, second: SearchTable, axis: int) -> SearchTable:
     """Two tables side by side: further kernels (0) or further alphas (1)."""
     more = second.arrays()
     arrays = {name: np.concatenate([array, more[name]], axis=axis) for name, array in first.arrays().items()}

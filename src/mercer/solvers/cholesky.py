@@ -63,13 +63,13 @@ class Cholesky:
             self.release()
             raise NotPositiveDefinite("not positive definite")
 
-    def appended(self, side: Array, corner: Array) -> Cholesky:
+    def with_rows(self, side: Array, corner: Array) -> Cholesky:
         """The factor with more rows: k(new, old) and k(new, new) are added to K, at n^2 operations for each.
 
         Raises `NotPositiveDefinite` where the rows cannot be added, as far as double precision can tell.
         """
         n, m = self.n, len(corner)
-        below = self.whitened(side.T)  # L^-1 k(old, new), the new rows of L
+        below = self.whiten(side.T)  # L^-1 k(old, new), the new rows of L
         rest = corner - below.T @ below
         rest.flat[:: m + 1] += self.alpha
         last, failed = dpotrf(rest, lower=1, clean=1)
@@ -94,7 +94,7 @@ class Cholesky:
         solved, _ = dpotrs(self._held, B, lower=1)
         return np.asarray(solved)
 
-    def whitened(self, B: Array) -> Array:
+    def whiten(self, B: Array) -> Array:
         """L^-1 B."""
         return np.asarray(dtrtrs(self._held, B, lower=1)[0])
 

@@ -18,7 +18,7 @@ from mercer.errors import ConvergenceWarning, InputError, warn
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
-from mercer.solvers.dual import DualSolved, DualSystem, Solution, bordered, solve_bordered
+from mercer.solvers.dual import DualSolved, DualSystem, Solution, border_of, solve_bordered
 from mercer.solvers.gram import SUMS, KeptTiles, refuse_infinite, symmetric_times, training_matrix
 from mercer.solvers.landmarks import pivoted_cholesky
 from mercer.solvers.plan import EPS, Route, SolverChoice, pivots, room_for_tiles, worth_products
@@ -217,7 +217,7 @@ class Conjugate:
             D += Z
         return X
 
-    def lost(self, found: Array) -> float:
+    def loss_of_digits(self, found: Array) -> float:
         """Error of these columns of the last solution or of their predictions, in units of the precision."""
         t = found.shape[1]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -225,20 +225,20 @@ class Conjugate:
         return float(np.nan_to_num(lost, nan=1.0).max(initial=1.0))
 
     @property
-    def converged(self) -> bool:
+    def has_converged(self) -> bool:
         """Whether the residual is what was asked for."""
         return self.tally.residual <= 1.001 * self.tolerance
 
     def route(self) -> Route:
         """How it was solved, with the residual that was reached."""
         reason = f"{self.reason}, {self.nearby.F.shape[1]} pivots, {self.tally}"
-        if not self.converged:
+        if not self.has_converged:
             reason += f" of {self.tolerance:.0e} wanted; a larger alpha or solver='cholesky' gives more digits"
         residual = max(float(self.tally.relative.max(initial=0.0)), EPS)
         return Route("cg", reason, max(1.0, self.largest / self.alpha), self.n, self.n, residual=residual)
 
 
-def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool) -> Solution:
+def solve_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool) -> Solution:
     """Coefficients, with an intercept from a system of its own where there is one.
 
     The tolerance is relative to what targets differ from their mean, so that those far from zero are fitted as well as
@@ -246,7 +246,7 @@ def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool)
     """
     y = root[:, None] * (Y - Y.mean(axis=0))
     if intercept:
-        border = bordered(G, root[:, None])
+        border = border_of(G, root[:, None])
         if not 0 < border.scale < math.inf:
             raise NotSolved(
                 f"Conjugate gradients cannot solve this system: alpha = {G.alpha:.3g} is too small compared with the "
@@ -263,7 +263,7 @@ def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool)
         solved = G.solve(y, np.maximum(sizes, _SHARE * _lengths(y)))
         found = Solution(root[:, None] * solved, np.zeros(Y.shape[1]), None, G.route())
     route = found.route
-    return replace(found, route=replace(route, cancelled=G.lost(found.dual / root[:, None])))
+    return replace(found, route=replace(route, cancelled=G.loss_of_digits(found.dual / root[:, None])))
 
 
 def _share(missing: float, *, exact: bool) -> float:
@@ -371,15 +371,15 @@ class StreamedSystem:
         if self._factored is None:
             G = self.inverse(alpha, Y.shape[1], most=worth_products(self.n) if self.choice.replaceable else MOST)
             try:
-                solution = solved_by_gradients(G, self.root, Y, intercept=self.intercept)
+                solution = solve_by_gradients(G, self.root, Y, intercept=self.intercept)
             except NotSolved:
                 if not self.choice.replaceable or int(8.8 * self.n * self.n) > available_bytes():
                     raise
                 G.tally.residual = math.inf
-            if not G.converged and self.choice.replaceable:
-                self._factored = self._replaced(G)
+            if not G.has_converged and self.choice.replaceable:
+                self._factored = self._direct_system(G)
             if self._factored is None:
-                if not G.converged:
+                if not G.has_converged:
                     products = G.tally.single + G.tally.double
                     warn(
                         f"Conjugate gradients did not converge: relative residual {G.tally.residual:.1e} (tolerance "
@@ -390,7 +390,7 @@ class StreamedSystem:
                 return solution
         return self._factored.solve(Y, alpha, "cholesky")
 
-    def _replaced(self, G: Conjugate) -> DualSystem | None:
+    def _direct_system(self, G: Conjugate) -> DualSystem | None:
         """The system with its matrix, for a factor, if there is room for one once the tiles are gone."""
         self.tiles = KeptTiles(self.kernel, self.rows, 0)
         if int(8.8 * self.n * self.n) > available_bytes():

@@ -67,12 +67,12 @@ class Border:
         return self.left / math.sqrt(abs(self.scale))
 
     @cached_property
-    def signed(self) -> Array:
+    def signed_unit(self) -> Array:
         """`unit` times the sign of the scale, which is negative only where A has negative eigenvalues."""
         return math.copysign(1.0, self.scale) * self.unit
 
 
-def bordered(G: Solvable, h: Array) -> Border:
+def border_of(G: Solvable, h: Array) -> Border:
     """The border of the system for the unpenalized column h (n x 1)."""
     null = G.null_part(h) if isinstance(G, SpectralInverse) else None
     outside = null is not None and float(np.vdot(null, null)) > 1e-12 * float(np.vdot(h, h))
@@ -167,7 +167,7 @@ class DualSolved:
 
     def __init__(self, inverse: Cholesky | SpectralInverse, root: Array, *, intercept: bool) -> None:
         self.inverse, self.root, self.alpha = inverse, root, inverse.alpha
-        self.border = bordered(inverse, root[:, None]) if intercept else None
+        self.border = border_of(inverse, root[:, None]) if intercept else None
 
     def solve(self, Y: Array) -> Solution:
         """Coefficients for targets Y (n x t)."""
@@ -185,7 +185,7 @@ class DualSolved:
             return float(route.rank + (border is not None and border.outside))
         trace = float(self.inverse.diagonal().sum())
         if border is not None:
-            trace -= float(np.vdot(border.unit, border.signed))
+            trace -= float(np.vdot(border.unit, border.signed_unit))
         return n - self.alpha * trace
 
     def variance(self, diagonal: Array, new: Array) -> Array:
@@ -275,7 +275,7 @@ class DualSystem:
         if solver == "mixed" and self._spectrum is None:
             try:
                 G = Mixed(self._matrix(), alpha, self.reason, certified=self.certified)
-                border = bordered(G, self.root[:, None]) if self.intercept else None
+                border = border_of(G, self.root[:, None]) if self.intercept else None
                 return solve_bordered(G, self.root, border, Y)
             except NotRefinable:
                 solver = "cholesky"

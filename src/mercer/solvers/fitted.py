@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -79,7 +79,7 @@ class FittedRidge:
 
     kernel: Kernel
     X: Any
-    names: Any
+    names: Sequence[str] | None
     weights: Array | None
     targets: Array
     alphas: Array
@@ -105,7 +105,7 @@ class FittedRidge:
         alphas: Array,
         weights: Array | None,
         *,
-        names: Any = None,
+        names: Sequence[str] | None = None,
         intercept: bool,
         choice: SolverChoice,
         keep: bool = False,
@@ -236,7 +236,7 @@ class FittedRidge:
         promise(8 * count * (held + 2 * targets), f"{what} on {many} features", way_out)
         weights = np.zeros((count, targets))
         # with an intercept the dual adds up to zero: features far from the origin lose no digits when they are moved
-        centre: Any = 0.0
+        centre: float | Array = 0.0
         if self.intercept and not rows.sparse:
             centre = np.median(self.features(self.rows(self.numbers[:TILE])), axis=0)
         for part in blocks(len(rows)):
@@ -328,14 +328,14 @@ def leave_out_of(solved: Penalized, Y: Array) -> LeaveOut:
     """
     if isinstance(solved, PrimalSolved):
         system = solved.system
-        problem = Problem(Y, system.root**2, system.intercept).centred()
+        problem = Problem(Y, system.root**2, system.intercept).subtract_mean()
         U, s, _ = system.singular if solved.alpha == 0 else (np.empty((0, 0)), np.empty(0), None)
         reached = s > 0
         if solved.alpha > 0 or reached.sum() + system.intercept < system.n:
             return Explicit(solved, problem)
         U = U[:, reached]  # the model goes through every point; constants are not in the span of centred features
         return Spectral(s[reached] ** 2, U, U * U, None, 0.0, replace(problem, intercept=False))
-    problem, inverse = Problem(Y, solved.root**2, solved.border is not None).centred(), solved.inverse
+    problem, inverse = Problem(Y, solved.root**2, solved.border is not None).subtract_mean(), solved.inverse
     if isinstance(inverse, Cholesky):
         return Inverted.of_factor(inverse, problem)
     U = inverse.spectrum.vectors

@@ -174,7 +174,7 @@ def upper_tiles(n: int) -> list[tuple[slice, slice]]:
 _LEAST, _MOST = 1e-25, 1e25
 
 
-def kept_bytes(n: int) -> int:
+def tile_bytes(n: int) -> int:
     """Bytes of all tiles on and above the diagonal in single precision, about 2 n^2."""
     return 2 * n * (n + min(n, TILE))
 
@@ -192,7 +192,7 @@ class KeptTiles:
     rows : Rows
         The rows.
     room : int
-        Bytes that may be taken; `kept_bytes` are enough for all tiles.
+        Bytes that may be taken; `tile_bytes` are enough for all tiles.
 
     Attributes
     ----------

@@ -272,7 +272,7 @@ class Features:
 
         return np.asarray(solve_triangular(self.root, self.against(X).T, trans="T", check_finite=False).T)
 
-    def turned(self, B: Array) -> Array:
+    def whiten(self, B: Array) -> Array:
         """R'^-1 B."""
         from scipy.linalg import solve_triangular
 

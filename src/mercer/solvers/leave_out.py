@@ -122,14 +122,14 @@ class LeaveOut:
         W = solve_triangular(B, right, lower=False, trans=1, check_finite=False)
         z, W = W[:, len(rows) :], W[:, : len(rows)]
         pivots = self.diagonal()[rows] - np.einsum("ij,ij->j", W, W)
-        good = self._trusted(pivots)
+        good = self._safe_pivots(pivots)
         return np.asarray((self.a[rows] - W.T @ z) / np.where(good, pivots, 1.0)[:, None]), good
 
     def _factor(self, block: Array) -> bool:
         """Put the Cholesky factor in place of P_SS; whether P_SS is not singular."""
         return potrf(block)
 
-    def _trusted(self, pivots: Array) -> Array:
+    def _safe_pivots(self, pivots: Array) -> Array:
         """Which pivots have digits enough to be divided by."""
         return pivots > 0
 
@@ -208,13 +208,15 @@ class Dual(LeaveOut):
     border: Border | None = None
     reach: float = math.inf
 
-    def _solve(self, problem: Problem, new: Array | None, solve: Callable[[Array], Array], least: float = 0.0) -> None:
+    def set_solution(
+        self, problem: Problem, new: Array | None, solve: Callable[[Array], Array], least: float = 0.0
+    ) -> None:
         """a and b from G = `solve`; f and u at rows of weight zero, u = P V k(X, x0) + G h / h'G h.
 
         An intercept whose scale is not above `least` has no part in P.
         """
         t, root = problem.Y.shape[1], problem.root
-        y = root[:, None] * problem.Y[problem.used]
+        y = root[:, None] * problem.Y[problem.used_rows]
         self.root, self.b, self.b_terms, g = root, np.zeros(t), np.zeros(t), np.zeros(len(root))
         if problem.intercept:
             left = solve(root[:, None])
@@ -244,7 +246,7 @@ class Dual(LeaveOut):
         """g: the intercept is g'V Y."""
         return np.zeros(len(self.root)) if self.border is None else self.border.left[:, 0] / self.border.scale
 
-    def rounded(self) -> Array:
+    def rounding(self) -> Array:
         """diag P and of what was subtracted for it: P_ij is rounded in units of the root of two of these."""
         sizes = np.abs(self.diagonal())
         return sizes if self.border is None else sizes + self.border.unit[:, 0] ** 2
@@ -312,7 +314,7 @@ class Inverted(Dual):
     def __init__(self, P: Array, *, mirrored: bool) -> None:
         self.P, self.mirrored = P, mirrored
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """P from G, once the border is known."""
         if self.border is not None:
             add_outer(self.P, -1.0, self.border.unit[:, 0])
@@ -368,7 +370,7 @@ class Inverted(Dual):
         def solve(B: Array) -> Array:
             return solve_columns(P, B)
 
-        left._solve(problem, new, solve)
+        left.set_solution(problem, new, solve)
         if exact is not None:
             left.condition = exact
         elif largest is not None and certified and largest < _HARMLESS * alpha:
@@ -380,7 +382,7 @@ class Inverted(Dual):
         if left.condition > (1.0 / (20 * n * EPS) if bare else SINGULAR):
             raise SingularError
         potri(P)
-        left._finish()
+        left.finish()
         return left
 
     @staticmethod
@@ -390,8 +392,8 @@ class Inverted(Dual):
         promise(8 * n * n, f"Leaving rows out of a model of {n} rows", "Use fewer rows.")
         left = Inverted(inverse.inverse(), mirrored=False)
         left.condition, left.multiple = inverse.condition(), inverse.alpha
-        left._solve(problem, None, inverse.solve)
-        left._finish()
+        left.set_solution(problem, None, inverse.solve)
+        left.finish()
         return left
 
     def diagonal(self) -> Array:
@@ -472,7 +474,7 @@ class Spectral(Dual):
         if new is not None and self.degenerate:
             raise SingularError
         least = 1e-12 * float(problem.root @ problem.root) * self.degenerate
-        self._solve(problem, new, lambda B: U @ (self.w[:, None] * (U.T @ B)), least)
+        self.set_solution(problem, new, lambda B: U @ (self.w[:, None] * (U.T @ B)), least)
         self.largest = float(np.abs(d).max(initial=0.0))
         self.condition = math.inf if self.degenerate else largest / smallest
         self.P: Array | None = None
@@ -483,7 +485,7 @@ class Spectral(Dual):
             else:
                 self.P = (U * self.w) @ U.T
             if self.border is not None:
-                self.P -= self.border.unit @ self.border.signed.T
+                self.P -= self.border.unit @ self.border.signed_unit.T
 
     def diagonal(self) -> Array:
         """diag P, from the squares of U."""
@@ -491,8 +493,8 @@ class Spectral(Dual):
 
     @cached_property
     def _pivots(self) -> Array:
-        result = self.U2 @ self.w
-        return np.asarray(result if self.border is None else result - (self.border.unit * self.border.signed)[:, 0])
+        result = np.asarray(self.U2 @ self.w)
+        return result if self.border is None else result - (self.border.unit * self.border.signed_unit)[:, 0]
 
     def block(self, rows: Array) -> Array:
         """U_S W U_S', less the intercept's part."""
@@ -510,14 +512,14 @@ class Spectral(Dual):
             return np.asarray(self.P[np.ix_(rows, columns)])
         result = (self.U[rows] * self.w) @ self.U[columns].T
         if self.border is not None:
-            result -= self.border.unit[rows] @ self.border.signed[columns].T
+            result -= self.border.unit[rows] @ self.border.signed_unit[columns].T
         return np.asarray(result)
 
     def times(self, rows: Array, E: Array) -> Array:
         """U (W (U_S'E)), less the intercept's part."""
         result = self.U @ (self.w[:, None] * (self.U[rows].T @ E))
         if self.border is not None:
-            result -= self.border.unit @ (self.border.signed[rows].T @ E)
+            result -= self.border.unit @ (self.border.signed_unit[rows].T @ E)
         return np.asarray(result)
 
     def _divisible(self, P: Array) -> Array:

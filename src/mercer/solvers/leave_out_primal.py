@@ -46,7 +46,7 @@ class Explicit(LeaveOut):
         self.h = problem.root[:, None] / np.linalg.norm(problem.root) if problem.intercept else None
         self.Z: Array | None = None
         if not self.system.sparse or solved.cholesky is None:
-            self.Z = np.ascontiguousarray(self._with_constant(solved.spanned(), slice(None)))
+            self.Z = np.ascontiguousarray(self._with_constant(solved.span(), slice(None)))
             if self.degenerate and self.Z.any(axis=0).sum() >= len(self.Z):
                 raise SingularError
         self.y = problem.root[:, None] * problem.Y
@@ -75,7 +75,7 @@ class Explicit(LeaveOut):
         """Z_S."""
         if self.Z is not None:
             return np.asarray(self.Z[rows])
-        return self._with_constant(self.solved.spanned(rows), rows)
+        return self._with_constant(self.solved.span(rows), rows)
 
     def diagonal(self) -> Array:
         """diag (I - Z Z')."""
@@ -158,12 +158,12 @@ class Explicit(LeaveOut):
         if not potrf(block):
             return False
         # a lower bound of the smallest eigenvalue: what cancels may be spread over several pivots
-        return bool(self._trusted(np.array([norm * dpocon(block, norm)[0]])).all())
+        return bool(self._safe_pivots(np.array([norm * dpocon(block, norm)[0]])).all())
 
     def _divisible(self, P: Array) -> Array:
-        return self._trusted(np.linalg.eigvalsh(P)[:, 0] if P.shape[1] > 1 else P[:, 0, 0])
+        return self._safe_pivots(np.linalg.eigvalsh(P)[:, 0] if P.shape[1] > 1 else P[:, 0, 0])
 
-    def _trusted(self, pivots: Array) -> Array:
+    def _safe_pivots(self, pivots: Array) -> Array:
         """Which pivots lost few digits; the condition tells how many the worst of them lost."""
         good = np.asarray(pivots > _CANCELLED)
         self.condition = max(self.condition, 1.0 / float(pivots[good].min(initial=1.0)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
@@ -303,4 +303,4 @@ def weighted_quantile(y: Array, weights: Array, level: float) -> float:
     return float(y[order][min(int(np.searchsorted(shares, level * shares[-1])), len(y) - 1)])
 
 
-LOSSES: dict[str, Any] = {loss.name: loss for loss in (Squared, Huber, Poisson, Gamma, Expectile, Pinball)}
+LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Squared, Huber, Poisson, Gamma, Expectile, Pinball)}

@@ -18,7 +18,7 @@ from mercer.errors import (
     warn,
 )
 from mercer.runtime import available_bytes, promise
-from mercer.solvers.gram import kept_bytes
+from mercer.solvers.gram import tile_bytes
 from mercer.text import counted
 
 EPS = float(np.finfo(np.float64).eps)
@@ -204,7 +204,7 @@ def _lean_bytes(n: int) -> int:
 
 def cg_bytes(n: int, memory: int) -> int:
     """Conjugate gradients with as many tiles kept as so much memory allows."""
-    return _lean_bytes(n) + min(kept_bytes(n), room_for_tiles(n, memory))
+    return _lean_bytes(n) + min(tile_bytes(n), room_for_tiles(n, memory))
 
 
 def room_for_tiles(n: int, memory: int) -> int:

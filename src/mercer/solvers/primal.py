@@ -80,7 +80,7 @@ class PrimalSystem:
         """All rows, in parts that a sparse table can be made dense by."""
         return blocks(self.n, max(1, _BLOCK // max(self.count, 1))) if self.sparse else [slice(None)]
 
-    def dense(self, rows: Any = slice(None)) -> Array:
+    def dense(self, rows: slice | Array = slice(None)) -> Array:
         """Features of these rows as a dense array."""
         features = self.features[rows]
         return np.asarray(features.toarray() if self.sparse else features)
@@ -94,16 +94,16 @@ class PrimalSystem:
             highest, lowest = highest.toarray().ravel(), lowest.toarray().ravel()
         return np.asarray(highest == lowest)
 
-    def centred(self, rows: Any = slice(None)) -> Array:
+    def subtract_mean(self, rows: slice | Array = slice(None)) -> Array:
         """Features of these rows less their mean, in a new array; constant columns are 0."""
         F = np.asarray(self.dense(rows) - self.mean)
         F[:, self.constant] = 0.0
         return F
 
-    def weighted(self) -> Array:
+    def weighted_features(self) -> Array:
         """F: features less their mean, times the square roots of the weights."""
         with np.errstate(over="ignore", invalid="ignore"):
-            F = self.centred()
+            F = self.subtract_mean()
             if self.intercept:  # far from the origin the mean itself is rounded; what is left of it is taken off here
                 F -= (self.root**2 @ F) / self.total
         largest = np.maximum(F.max(axis=0, initial=0.0), -F.min(axis=0, initial=0.0))
@@ -122,28 +122,28 @@ class PrimalSystem:
     def blocks(self) -> Iterator[tuple[slice, Any]]:
         """F in parts: sparse if nothing is subtracted, a few thousand rows of a sparse table otherwise."""
         if not self.sparse:
-            yield slice(None), self.weighted()
+            yield slice(None), self.weighted_features()
         elif not self.intercept:
-            yield slice(None), self._scaled
+            yield slice(None), self._sparse_features
         else:
             for rows in self._cuts():
                 yield rows, self.weighted_rows(rows)
 
     @cached_property
-    def _scaled(self) -> Any:
+    def _sparse_features(self) -> Any:
         """F of a sparse table from which nothing is subtracted."""
         return self.features.multiply(self.root[:, None]).tocsr()
 
-    def weighted_rows(self, rows: Any) -> Array:
+    def weighted_rows(self, rows: slice | Array) -> Array:
         """These rows of F, of a sparse table."""
-        return self.centred(rows) * self.root[rows, None]
+        return self.subtract_mean(rows) * self.root[rows, None]
 
     @cached_property
     def singular(self) -> tuple[Array, Array, Array]:
         """U, s, V' of F."""
         from scipy.linalg import svd
 
-        U, s, Vt = svd(self.weighted(), full_matrices=False, overwrite_a=True, check_finite=False)
+        U, s, Vt = svd(self.weighted_features(), full_matrices=False, overwrite_a=True, check_finite=False)
         s[s <= EPS * max(self.n, self.count) * s.max(initial=0.0)] = 0.0  # rounding error
         return U, s, Vt
 
@@ -184,7 +184,7 @@ class PrimalSolved:
         y = root * (y - rest)
         if self.cholesky is not None:
             w = self.cholesky.solve(np.asarray(sum(F.T @ y[rows] for rows, F in system.blocks())))
-            dual = (y - self._fitted(w)) / self.alpha
+            dual = (y - self._fitted_values(w)) / self.alpha
         else:
             U, s, Vt = system.singular
             along = U.T @ y
@@ -193,18 +193,18 @@ class PrimalSolved:
             if self.alpha > 0:
                 dual += (y - U @ along) / self.alpha
         b = centre + (rest - system.mean @ w)
-        return Solution(root * dual, b, w, replace(self.route(), cancelled=self._cancelled(Y, y, w, dual)))
+        return Solution(root * dual, b, w, replace(self.route(), cancelled=self._cancellation(Y, y, w, dual)))
 
     def _centre(self, Y: Array) -> Array:
         """What the intercept takes up: the weighted mean of each target."""
         system = self.system
         return (system.root**2 @ Y) / system.total if system.intercept else np.zeros(Y.shape[1])
 
-    def _fitted(self, w: Array) -> Array:
+    def _fitted_values(self, w: Array) -> Array:
         """F w."""
         return np.concatenate([F @ w for _, F in self.system.blocks()])
 
-    def _cancelled(self, Y: Array, y: Array, w: Array, dual: Array) -> float:
+    def _cancellation(self, Y: Array, y: Array, w: Array, dual: Array) -> float:
         """What is lost in (y - F w) / alpha, and where features far from zero meet their intercept."""
         unit = max(float(np.abs(Y).max(initial=0.0)), 1e-300)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -218,13 +218,13 @@ class PrimalSolved:
             lost = [(fit + offset) / rest if self.alpha > 0 else 0.0 * fit, offset / np.linalg.norm(Y / unit, axis=0)]
         return float(np.nan_to_num(lost, nan=1.0, posinf=math.inf).max(initial=1.0))
 
-    def spanned(self, rows: Array | slice | None = None) -> Array:
+    def span(self, rows: Array | slice | None = None) -> Array:
         """Z with F C^-1 F' = Z Z'; of a sparse table that was solved by Cholesky, these rows of it."""
         if self.cholesky is None:
             U, s, _ = self.system.singular
             return np.asarray(U * (s * np.sqrt(self.inverse)))
-        F = self.system.weighted() if rows is None else self.system.weighted_rows(rows)
-        return self.cholesky.whitened(F.T).T
+        F = self.system.weighted_features() if rows is None else self.system.weighted_rows(rows)
+        return self.cholesky.whiten(F.T).T
 
     def route(self) -> Route:
         """How it was solved."""
@@ -290,7 +290,7 @@ class PrimalSolved:
             U, s, Vt = system.singular
             u = U @ ((s * self.inverse)[:, None] * (Vt @ phi))
         else:
-            u = self._fitted(self.cholesky.solve(phi))
+            u = self._fitted_values(self.cholesky.solve(phi))
         if system.intercept:
             u = u + system.root[:, None] / system.total
         return np.asarray(u)

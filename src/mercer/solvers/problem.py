@@ -42,7 +42,7 @@ class Problem:
     labels: bool = False
     centre: Array | float = 0.0
 
-    def centred(self) -> Problem:
+    def subtract_mean(self) -> Problem:
         """The problem with Y less its weighted mean, where the model has an intercept to add it again.
 
         Every residual is the same, and targets far from zero lose no digits.
@@ -50,7 +50,7 @@ class Problem:
         if not self.intercept:
             return self
         w = self.root**2
-        centre = (w / w.sum()) @ self.Y[self.used]
+        centre = (w / w.sum()) @ self.Y[self.used_rows]
         Y = self.Y - centre
         constant = np.abs(Y).max(axis=0) <= _ROUNDED * np.abs(centre)  # what is left of a constant is rounding
         return replace(self, Y=np.where(constant, 0.0, Y), centre=self.centre + centre)
@@ -61,30 +61,35 @@ class Problem:
         return len(self.Y)
 
     @cached_property
-    def used(self) -> Array:
+    def used_rows(self) -> Array:
         """Rows with weight."""
         return np.arange(self.n) if self.weights is None else np.flatnonzero(self.weights > 0)
 
     @cached_property
-    def unused(self) -> Array:
+    def unused_rows(self) -> Array:
         """Rows of weight zero."""
         return np.flatnonzero(self.place < 0)
 
     @cached_property
     def root(self) -> Array:
         """V: square roots of the weights of the used rows."""
-        return np.ones(self.n) if self.weights is None else np.sqrt(self.weights[self.used])
+        return np.ones(self.n) if self.weights is None else np.sqrt(self.weights[self.used_rows])
 
     @cached_property
     def place(self) -> Array:
         """Where each row stands among the used ones; -1 for the others."""
         place = np.full(self.n, -1, dtype=np.intp)
-        place[self.used] = np.arange(len(self.used))
+        place[self.used_rows] = np.arange(len(self.used_rows))
         return place
 
 
-def taken(rows: Rows, problem: Problem, part: Array) -> tuple[Rows, Problem]:
+def take_rows(rows: Rows, problem: Problem, part: Array) -> tuple[Rows, Problem]:
     """Some of the rows and their targets, in the order of `part`."""
     values = rows.values[part][:, part] if problem.gram else rows.values[part]
     weights, balance = (None if given is None else given[part] for given in (problem.weights, problem.balance))
     return Rows(values, rows.names), replace(problem, Y=problem.Y[part], weights=weights, balance=balance)
+
+
+def take_used(rows: Rows, problem: Problem) -> tuple[Rows, Problem]:
+    """The rows with weight and their targets."""
+    return take_rows(rows, problem, problem.used_rows) if len(problem.unused_rows) else (rows, problem)

@@ -45,7 +45,7 @@ class LandmarkChoice:
         What a pass may take, by prediction, where the number is left open.
     """
 
-    wanted: Any
+    wanted: int | Array | None
     method: str
     seconds: float
 
@@ -55,7 +55,7 @@ class LandmarkChoice:
             return landmark_count(n, kernels, folds, available_bytes(), self.seconds)
         return len(self.wanted) if isinstance(self.wanted, np.ndarray) else min(int(self.wanted), n)
 
-    def features(self, kernel: Kernel, sample: Array, names: Any, count: int, seed: int) -> Features:
+    def features(self, kernel: Kernel, sample: Array, names: tuple[str, ...] | None, count: int, seed: int) -> Features:
         """Features of a kernel: its landmarks drawn from the sample, or those given."""
         needed = drawing_bytes(len(sample), count)
         promise(int(needed), f"Drawing {count} landmarks from {len(sample)} rows", "Use fewer landmarks.")
@@ -68,13 +68,13 @@ class LandmarkChoice:
         return Features.of(kernel, sample[drawn], names)
 
 
-def drawn_sample(source: Source, choice: LandmarkChoice, kernels: int, folds: int, seed: int, backend: Any) -> Block:
+def draw_sample(source: Source, choice: LandmarkChoice, kernels: int, folds: int, seed: int, backend: Any) -> Block:
     """Rows that ladders, landmarks and the offset of y come from; afterwards the number of rows is known."""
     guess = choice.count(_MANY if source.rows is None else source.rows, kernels, folds)
     return source.sample(sample_size(source.rows, guess), np.random.default_rng([seed, 0]), backend)
 
 
-def ranked_words(source: Source, sample: Block, folds: int, seed: int, backend: Any) -> Array | None:
+def rank_words(source: Source, sample: Block, folds: int, seed: int, backend: Any) -> Array | None:
     """Words of all rows, or of all groups, in order, where folds by hash would leave one empty; None where they do not.
 
     The folds of a long table are all found in its first rows, or in the groups of the sample. Only where they are not,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.solvers.landmarks import Features
 from mercer.streaming.blocks import Block, Source
 from mercer.streaming.blocks.table import join
-from mercer.streaming.sums import State, assigned
+from mercer.streaming.sums import State, assign_folds
 
 BY_ROWS = ("neg_mean_absolute_error", "max_error", "neg_max_error", "accuracy")
 
@@ -181,9 +180,9 @@ class HeldOutLosses:
         return a
 
 
-def held_out(work: HeldOutLosses, block: Block) -> Any:
+def held_out(work: HeldOutLosses, block: Block) -> Iterator[tuple[int, Array, list[Array]]]:
     """For each fold in a block: its number, its rows, and for each kernel (rows, others, alphas, targets)."""
-    folds = assigned(block, work.folds, work.seed, work.ranked)
+    folds = assign_folds(block, work.folds, work.seed, work.ranked)
     for f in np.unique(folds):
         rows = np.flatnonzero(folds == f)
         X, shape = np.ascontiguousarray(block.X[rows]), (len(rows), work.others, work.alphas, work.targets)
@@ -199,7 +198,7 @@ def held_out(work: HeldOutLosses, block: Block) -> Any:
         )
 
 
-def collected_scores(
+def collect_scores(
     source: Source, work: HeldOutLosses, scoring: Scoring, at_once: int, failures: list[str]
 ) -> tuple[list[Array], list[Array]]:
     """Scores (alphas, folds) and pooled ones (alphas,) of every kernel by any metric: all predictions are held."""

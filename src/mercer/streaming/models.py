@@ -261,7 +261,7 @@ class Moments:
             found[size, size] += moved[size:r] @ rest
         return np.asarray(found)
 
-    def lost(self, system: SummedSystem, alphas: Array, models: Models) -> Array:
+    def loss_of_digits(self, system: SummedSystem, alphas: Array, models: Models) -> Array:
         """How much larger than the precision errors of predictions of all rows are, beside the targets, for each alpha.
 
         Predictions are sums of the terms of k(x, Z) c. Errors dG of the sum of k k' and dK of K_ZZ change the weights
@@ -278,7 +278,7 @@ class Moments:
             before = np.sqrt(system.before) if self.intercept else np.zeros(r)
             noise = np.random.default_rng(0).normal(size=(r, 1, _DRAWS))
             noise = noise * np.column_stack([summed, diagonal, before])[:, :, None]
-            noise = np.hstack([features.turned(noise[:, :2].reshape(r, -1)), noise[:, 2]])
+            noise = np.hstack([features.whiten(noise[:, :2].reshape(r, -1)), noise[:, 2]])
             found = []
             for alpha, weights, moved in zip(alphas, models.weights, system.response(noise, alphas), strict=True):
                 spread = np.sqrt(np.abs(np.einsum("ij,ij->j", moved, C @ moved)) / self.weight).reshape(3, -1)
@@ -333,7 +333,7 @@ class Models:
     rank: int
 
     @staticmethod
-    def joined(parts: Sequence[Models]) -> Models:
+    def join(parts: Sequence[Models]) -> Models:
         """Models of one training set, for the alphas of all parts."""
         arrays = {
             name: np.concatenate([getattr(part, name) for part in parts])
@@ -383,17 +383,17 @@ class SummedSystem:
         self.C, self.after = C, np.diagonal(C).copy()
 
     @cached_property
-    def _turned(self) -> Tridiagonal:
+    def _tridiagonal(self) -> Tridiagonal:
         """The tridiagonal form, in the place of C."""
         return Tridiagonal(self.C)
 
     def _form(self, ladder: Array) -> Shifted | Tridiagonal:
         """What the system is solved from."""
-        if len(ladder) == 1 and "_turned" not in vars(self):
+        if len(ladder) == 1 and "_tridiagonal" not in vars(self):
             shifted = Shifted(self.C, float(ladder[0]))
             if shifted.definite:
                 return shifted
-        return self._turned
+        return self._tridiagonal
 
     @staticmethod
     def _unseen(reduced: Shifted | Tridiagonal, u: Array, alpha: float) -> Array | float:
@@ -409,7 +409,7 @@ class SummedSystem:
         """The models for all alphas."""
         ladder, t = np.asarray(alphas, dtype=np.float64), len(self.offset)
         if self.narrow and len(ladder) > 1:
-            return Models.joined([self.solve([alpha]) for alpha in ladder])
+            return Models.join([self.solve([alpha]) for alpha in ladder])
         reduced = self._form(ladder)
         b, u = np.split(reduced.into(np.hstack([self.b, np.outer(self.u, self.offset)])), 2, axis=1)
         solved = [

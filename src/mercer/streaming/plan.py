@@ -75,7 +75,7 @@ def block_rows(widest: int, folds: int = 1) -> int:
     return int(min(_MOST_ROWS, max(_LEAST_ROWS, _ROWS_OF_A_FOLD * folds, _BLOCK_BYTES / (8.0 * widest))))
 
 
-def grouped(sizes: Sequence[int], memory: float) -> list[list[int]]:
+def group_kernels(sizes: Sequence[int], memory: float) -> list[list[int]]:
     """Kernels that share a pass: as many, in order, as there is memory for their sums (bytes each)."""
     room = _SHARE * memory
     groups: list[list[int]] = []

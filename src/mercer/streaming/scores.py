@@ -52,7 +52,7 @@ class Swept:
     intercepts: Array | None = None
 
     @property
-    def paired(self) -> bool:
+    def has_pairs(self) -> bool:
         """Whether pairs of folds were left out."""
         return bool(self.losses.shape[1] > 1)
 
@@ -90,7 +90,7 @@ def sweep(moments: Moments, alphas: Array, *, nested: bool = False, keep: bool =
     run(leave, pairs + [(f, g) for f in range(folds) for g in range(f) if nested])
     system = moments.without()
     final = system.solve(alphas)
-    conditions[folds] = np.maximum(system.condition(alphas), moments.lost(system, alphas, final))
+    conditions[folds] = np.maximum(system.condition(alphas), moments.loss_of_digits(system, alphas, final))
     return Swept(losses, half, final, conditions.max(axis=0), terms, weights, intercepts)
 
 
@@ -120,7 +120,7 @@ class Totals:
         """Squared deviations from the mean of each fold, (folds, targets)."""
         return np.asarray(np.maximum(self.squares - self.sums**2 / self.rows[:, None], 0.0))
 
-    def pooled(self) -> Totals:
+    def pool(self) -> Totals:
         """All folds as one."""
         return Totals(*(each.sum(axis=0, keepdims=True) for each in (self.rows, self.sums, self.squares)))
 
@@ -147,10 +147,6 @@ def scores_of(name: str, losses: Array, totals: Totals) -> Array:
     return np.asarray(-means.mean(axis=-1))
 
 
-def _together(name: str, losses: Array) -> Array:
-    return np.asarray((losses.max if "max_error" in name else losses.sum)(axis=0, keepdims=True))
-
-
 def table_of(
     name: str, kernels: Sequence[Kernel], alphas: Array, found: Sequence[Swept], losses: Sequence[Array], totals: Totals
 ) -> SearchTable:
@@ -158,7 +154,8 @@ def table_of(
     folds = np.arange(len(totals.rows))
     own = [each[folds, folds if each.shape[1] > 1 else 0] for each in losses]
     scores = np.stack([scores_of(name, each, totals) for each in own])
-    pooled = np.stack([scores_of(name, _together(name, each), totals.pooled())[0] for each in own])
+    whole = [(each.max if "max_error" in name else each.sum)(axis=0, keepdims=True) for each in own]
+    pooled = np.stack([scores_of(name, each, totals.pool())[0] for each in whole])
     condition = np.stack([each.condition for each in found])
     if name in FROM_SUMS:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -219,7 +216,7 @@ class LandmarkCheck:
 def landmark_check(swept: Swept, totals: Totals, landmarks: int) -> LandmarkCheck:
     """The first half of the landmarks against all of them, from the same sums."""
     folds = np.arange(len(totals.rows))
-    own = swept.losses[folds, folds if swept.paired else 0]
+    own = swept.losses[folds, folds if swept.has_pairs else 0]
     whole, half = (-scores_of("", each, totals) for each in (own, swept.half))  # folds, alphas
     best, best_half = whole[:, whole.mean(axis=0).argmin()], half[:, half.mean(axis=0).argmin()]
     gap = best_half - best

@@ -21,9 +21,9 @@ from mercer.selection.search import fingerprint
 from mercer.selection.table import SearchTable
 from mercer.streaming.blocks import Source
 from mercer.streaming.landmarks import reading_passes
-from mercer.streaming.losses import BY_ROWS, HeldOutLosses, LabelLosses, classes_left, collected_scores
+from mercer.streaming.losses import BY_ROWS, HeldOutLosses, LabelLosses, classes_left, collect_scores
 from mercer.streaming.models import Moments
-from mercer.streaming.plan import StreamPlan, block_rows, grouped, stream_plan
+from mercer.streaming.plan import StreamPlan, block_rows, group_kernels, stream_plan
 from mercer.streaming.scores import (
     FROM_SUMS,
     NestedScores,
@@ -84,7 +84,7 @@ class StreamedSearch:
     rule : str
         How the best candidate is chosen.
     ranked : ndarray or None
-        Words of all rows or groups where they are dealt to the folds by rank, as `ranked_words` finds them.
+        Words of all rows or groups where they are dealt to the folds by rank, as `rank_words` finds them.
     """
 
     reading: PassReading
@@ -117,7 +117,7 @@ class StreamedSearch:
     @cached_property
     def groups(self) -> list[list[int]]:
         """Kernels that share a pass."""
-        return grouped([self.work([k]).bytes() for k in range(len(self.sides))], available_bytes())
+        return group_kernels([self.work([k]).bytes() for k in range(len(self.sides))], available_bytes())
 
     @cached_property
     def block(self) -> int:
@@ -230,7 +230,7 @@ class StreamedSearch:
 
     def _by_predictions(self, swept: Sequence[Swept], state: State, totals: Totals, failures: list[str]) -> SearchTable:
         work = self._second(swept, state)
-        scores, pooled = collected_scores(self.reading.source, work, self.scoring, self.block, failures)
+        scores, pooled = collect_scores(self.reading.source, work, self.scoring, self.block, failures)
         table = table_of("", self.kernels, self.alphas, swept, [each.losses for each in swept], totals)
         return replace(
             table, scores=np.stack(scores)[..., None], pooled=np.stack(pooled)[..., None], scoring=self.scoring.name

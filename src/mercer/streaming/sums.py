@@ -159,7 +159,7 @@ class FoldSums:
         """The rows of a block, in place."""
         if block.Y is None:
             raise InputError("y must be given to fit; got none.")
-        folds = assigned(block, self.folds, self.seed, self.ranked)
+        folds = assign_folds(block, self.folds, self.seed, self.ranked)
         order = np.argsort(folds, kind="stable")
         cuts = np.searchsorted(folds[order], np.arange(self.folds + 1))
         X = np.ascontiguousarray(block.X[order])
@@ -205,7 +205,7 @@ class FoldSums:
         return a
 
 
-def assigned(block: Block, folds: int, seed: int, ranked: Array | None) -> Array:
+def assign_folds(block: Block, folds: int, seed: int, ranked: Array | None) -> Array:
     """The fold of every row of a block, as `fold_of` has it."""
     if folds == 1:
         return np.zeros(len(block.X), dtype=np.intp)

@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import narwhals.stable.v1 as nw
 import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
+
+if TYPE_CHECKING:
+    from mercer.tables.values import NumberStyle
 
 Family: TypeAlias = Literal["number", "truth", "date", "text"]
 
@@ -129,7 +132,7 @@ class Cells:
     where: Where = Where()
     numbers: dict[str, bool] = field(default_factory=dict)
     gone: str = ""
-    style: Any = None
+    style: NumberStyle | None = None
     writing: Writing = field(default_factory=Writing)
     odd: OddCells | None = None
 
@@ -175,7 +178,7 @@ class Cells:
         placed = np.array([*values, np.nan])[self.values]
         return replace(self, family=family, values=placed, levels=[], writing=writing or Writing())
 
-    def refused(self, must_be: str, cell: int | str, hint: str = "") -> InputError:
+    def cell_error(self, must_be: str, cell: int | str, hint: str = "") -> InputError:
         """The error for the cell of a row, or for the first cell of a level."""
         return InputError(sentence(f"Column {self.name!r}", must_be, self.found(cell)), hint=hint, column=self.name)
 
@@ -219,11 +222,11 @@ def read_cells(name: str, raw: Any, where: Where | None = None, *, endless: bool
     values, declared = _values(raw)
     if values.ndim != 1:
         raise InputError(sentence(f"Column {name!r}", "one value per row", f"{values.ndim} dimensions"))
-    cells = replace(_sorted(name, values, where or Where(), declared=declared), declared=declared)
+    cells = replace(_cells_by_type(name, values, where or Where(), declared=declared), declared=declared)
     return _finite(cells, endless=endless) if cells.family == "number" else cells
 
 
-def _sorted(name: str, values: Array, where: Where, *, declared: bool) -> Cells:
+def _cells_by_type(name: str, values: Array, where: Where, *, declared: bool) -> Cells:
     """By the type of the array."""
     kind, nowhere = values.dtype.kind, np.zeros(len(values), dtype=bool)
     if kind in "iu" and rounded_rows(values).size:

@@ -23,6 +23,7 @@ _YEAR = 365.2425
 _MINUTE = 0.5 / 1440  # moments that differ by less have no time of the day to tell
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _TRUTH = ("False", "True")
+_TRUTH_NAMES = {"0": "False", "1": "True", "false": "False", "true": "True"}  # by the name in lower case
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def _number_scale(values: Array) -> Scale:
     )
 
 
-def rounded(column: Column) -> Column:
+def round_range(column: Column) -> Column:
     """The range rounded outwards and the fill rounded, to a power of ten near a twentieth of the spread."""
     scale = column.scale
     if scale is None:
@@ -211,7 +212,7 @@ def encode(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Stra
     if column.scale is None:
         return _encode_category(column, cells, style, out)
     filled = np.where(cells.missing, column.scale.fill, cells.values)
-    out[:, 0] = _standardised(column.scale, filled, cells)
+    out[:, 0] = _standardise(column.scale, filled, cells)
     if column.missing and column.marked:
         out[cells.missing, -1] = 1.0
     first = 1
@@ -228,7 +229,7 @@ def encode(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Stra
     return Strangers(nowhere if column.missing else cells.missing, nowhere, outside)
 
 
-def _standardised(scale: Scale, values: Array, cells: Cells) -> Array:
+def _standardise(scale: Scale, values: Array, cells: Cells) -> Array:
     with np.errstate(over="ignore"):
         standard = (values - scale.centre) / scale.spread
     if not np.isfinite(standard).all():
@@ -251,7 +252,7 @@ def _encode_category(column: Column, cells: Cells, style: NumberStyle, out: Arra
     places |= dict.fromkeys(column.pooled, len(column.levels))
     written = cells.family == "text"
     if column.levels == _TRUTH:
-        levels = [_as_truth(level) for level in levels]
+        levels = [_TRUTH_NAMES.get(level.lower(), level) for level in levels]
     elif column.named and written:  # 3.0 is the level 3
         levels = [level_name(level, style) for level in levels]
     elif not column.named and not written:  # 3 is the level 3.0, if no other is
@@ -288,8 +289,3 @@ def _encode_texts(column: Column, parts: Parts, cells: Cells, out: Array) -> Str
     example = short(texts[int(codes[np.flatnonzero(unseen)[0]])]) if unseen.any() else ""
     nowhere = np.zeros(len(codes), dtype=bool)
     return Strangers(nowhere if column.missing else cells.missing, unseen, nowhere, example)
-
-
-def _as_truth(level: str) -> str:
-    named = {"0": "False", "1": "True", "false": "False", "true": "True"}
-    return named.get(level.lower(), level)

@@ -107,17 +107,14 @@ def _duration(text: str) -> float | None:
     if match is None or not (match[2] or match[3]):
         return None
     sign, days, hours, minutes, seconds = match.groups()
-    time = (int(hours or 0) + (int(minutes or 0) + _seconds(seconds) / 60) / 60) / 24
+    seconds = float((seconds or "0").replace(",", "."))
+    time = (int(hours or 0) + (int(minutes or 0) + seconds / 60) / 60) / 24
     if days:  # "-1 day, 18:00:00" is six hours before nothing: the sign is that of the days
         return time + (-int(days) if sign == "-" else int(days))
     return -time if sign == "-" else time
 
 
-def _seconds(text: str | None) -> float:
-    return float((text or "0").replace(",", "."))
-
-
-def found_format(cells: Cells, said: str | None = None) -> str | None:
+def find_format(cells: Cells, said: str | None = None) -> str | None:
     """The format of the dates of a text column; None where some cell is no date. The first line that fits decides.
 
     =====================================================  =========================
@@ -136,8 +133,8 @@ def found_format(cells: Cells, said: str | None = None) -> str | None:
     Examples
     --------
     >>> from mercer.tables.cells import read_cells
-    >>> from mercer.tables.dates import found_format
-    >>> found_format(read_cells("day", ["1/2/2024", "1/31/2024"])), found_format(read_cells("day", ["1/2", "3"]))
+    >>> from mercer.tables.dates import find_format
+    >>> find_format(read_cells("day", ["1/2/2024", "1/31/2024"])), find_format(read_cells("day", ["1/2", "3"]))
     ('month first', None)
     """
     levels = cells.levels

@@ -59,7 +59,7 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None, encoding
     (['a', 'b'], [['1,5'], ['x']], ';')
     """
     notes: list[str] = []
-    text = _decoded(raw, what, encoding, notes)
+    text = _decode(raw, what, encoding, notes)
     found = separator or _separator(text, what)
     records = _records(text, found, what)
     line, header = next(records, (0, []))
@@ -80,7 +80,7 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None, encoding
             lines += blank
             blank = []
         if len(cells) != len(names):
-            raise _ragged(cells, names, line, what, found)
+            raise _ragged_row_error(cells, names, line, what, found)
         kept.append(cells)
         lines.append(line)
     inside = [number for number in blank if lines and number < lines[-1]]
@@ -92,7 +92,7 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None, encoding
     return Delimited(names, columns, lines, found, notes)
 
 
-def _ragged(cells: list[str], names: list[str], line: int, what: str, separator: str) -> InputError:
+def _ragged_row_error(cells: list[str], names: list[str], line: int, what: str, separator: str) -> InputError:
     got = f"{len(cells)} cells (the first is {short(cells[0])!r})"
     must_be = f"a row of {len(names)} cells, one per column"
     sign = SEPARATORS.get(separator, repr(separator))
@@ -100,7 +100,7 @@ def _ragged(cells: list[str], names: list[str], line: int, what: str, separator:
     return InputError(sentence(f"Line {line} of {what}", must_be, got, way_out))
 
 
-def _decoded(raw: bytes, what: str, encoding: str | None, notes: list[str]) -> str:
+def _decode(raw: bytes, what: str, encoding: str | None, notes: list[str]) -> str:
     """The text: in the encoding that was said, else UTF-16 or UTF-8 by its bytes, else Windows-1252, which is told."""
     if not raw.strip():
         raise InputError(f"{what} is empty.")
@@ -108,11 +108,11 @@ def _decoded(raw: bytes, what: str, encoding: str | None, notes: list[str]) -> s
         if raw.startswith(magic):
             raise InputError(sentence(what, "a CSV, TSV or Parquet table", kind, "Save or export it as CSV in UTF-8."))
     if encoding is not None:
-        return _said(raw, what, encoding)
+        return _decode_as(raw, what, encoding)
     wide = _wide(raw)
     if wide:
         notes.append(f"{what} is {wide.upper()} text.")
-        return _said(raw, what, wide).removeprefix("\ufeff")
+        return _decode_as(raw, what, wide).removeprefix("\ufeff")
     if (place := raw.find(b"\0")) >= 0:
         line = _line_of(raw, place)
         raise InputError(
@@ -135,7 +135,7 @@ def _decoded(raw: bytes, what: str, encoding: str | None, notes: list[str]) -> s
     return text
 
 
-def _said(raw: bytes, what: str, encoding: str) -> str:
+def _decode_as(raw: bytes, what: str, encoding: str) -> str:
     try:
         return raw.decode(encoding).removeprefix("\ufeff")
     except LookupError:

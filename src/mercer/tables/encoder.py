@@ -14,12 +14,12 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerWarning, nearest, sentence, warn
 from mercer.tables.cells import read_cells, texts_of
-from mercer.tables.columns import Column, encode, is_truth, learn, output_names, rounded
+from mercer.tables.columns import Column, encode, is_truth, learn, output_names, round_range
 from mercer.tables.frames import Table, as_table
-from mercer.tables.kinds import PANDAS_INDEX, ROW_NUMBERS, decide, is_constant, meant, odd_warning, warn_of_left_out
+from mercer.tables.kinds import PANDAS_INDEX, ROW_NUMBERS, decide, interpret, is_constant, odd_warning, warn_of_left_out
 from mercer.tables.report import Encoded, EncoderReport, Unfamiliar
 from mercer.tables.settings import EncoderSettings
-from mercer.tables.values import NumberStyle, found_style
+from mercer.tables.values import NumberStyle, find_style
 from mercer.text import Text, counted, quoted, text_below, text_table
 
 
@@ -112,7 +112,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def settings(self) -> EncoderSettings:
         """The parameters, validated."""
-        return EncoderSettings.checked(
+        return EncoderSettings.from_arguments(
             self.kinds, self.drop, self.decimal, self.thousands, self.missing, self.date_format, self.strict
         )
 
@@ -184,18 +184,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         read = {column.name: read_cells(column.name, table.column(places[column.name])) for column in used}
         style, trained = self._style, self._style is not None
         if style is None:
-            style = found_style(read[column.name] for column in used if column.kind == "number")
+            style = find_style(read[column.name] for column in used if column.kind == "number")
         values = np.zeros((table.rows, len(self.names_out_)))
         outside = np.zeros(table.rows, dtype=bool)
         found, start = [], 0
         for column in used:
             stop = start + len(column.outputs)
-            levels = column.levels + column.pooled
-            own = read[column.name].style or style or NumberStyle()
-            cells = meant(read[column.name], column.kind, own, levels=levels, trained=trained, writing=column.writing)
+            levels, raw = column.levels + column.pooled, read[column.name]
+            own = raw.style or style or NumberStyle()
+            cells = interpret(raw, column.kind, own, levels=levels, trained=trained, writing=column.writing)
             strangers = encode(column, cells, own, values[:, start:stop])
             outside |= strangers.outside
-            found.append(Unfamiliar.counted(column.name, strangers))
+            found.append(Unfamiliar.count(column.name, strangers))
             start = stop
         told = tuple(each for each in found if each.missing or each.unseen or each.outside)
         return Encoded(values, EncoderReport(table.rows, int(outside.sum()), told))
@@ -244,7 +244,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         20.0
         """
         check_is_fitted(self)
-        columns = [rounded(column) for column in self.columns_]
+        columns = [round_range(column) for column in self.columns_]
         return self.from_settings(self._settings).set_columns(columns, self._settings, self._style, named=self._named)
 
     @classmethod
@@ -268,12 +268,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         read = {place: read_cells(table.names[place], table.column(place)) for place in kept}
         style = settings.style
         if style is None:
-            style = found_style(read[p] for p in kept if asked.get(p) in {None, "number"})
+            style = find_style(read[p] for p in kept if asked.get(p) in {None, "number"})
         style_of = style or NumberStyle()
         made = {}
         for p in kept:  # arrays of numbers with infinite ones are refused, as scikit-learn has it
             strict = settings.strict or (not table.named and set(read[p].levels) == set(read[p].numbers))
-            made[p] = meant(read[p], asked.get(p), style_of, date_format=settings.date_format, strict=strict)
+            made[p] = interpret(read[p], asked.get(p), style_of, date_format=settings.date_format, strict=strict)
         varied = [place for place, cells in made.items() if len(cells.present) and not is_constant(cells)]
         columns: list[Column] = []
         taken: set[str] = set()
@@ -284,7 +284,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             cells = made[place]
             kind, why = decide(cells, asked.get(place), rows_counted=table.named and len(varied) > 1)
             column = learn(cells, kind, why, marked=settings.missing == "mark")
-            names = [_unused(each, taken) for each in output_names(column, is_truth(column, cells))]
+            names = [_free_name(each, taken) for each in output_names(column, is_truth(column, cells))]
             columns.append(replace(column, outputs=tuple(names)))
         for place, column in enumerate(columns):
             odd = None if place in dropped or read[place].style is not None else odd_warning(column, made[place])
@@ -313,7 +313,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             made = read_cells(name, table.column(place))
             if name not in settings.drop:
                 dates = settings.date_format
-                made = meant(made, asked.get(name), made.style or own, date_format=dates, strict=settings.strict)
+                made = interpret(made, asked.get(name), made.style or own, date_format=dates, strict=settings.strict)
             declared = made.declared or asked.get(name) == "category"
             cells[name] = replace(made, declared=declared, style=made.style or own)
         counted_rows = [column.name for column in whole.columns_ if column.why.startswith((ROW_NUMBERS, PANDAS_INDEX))]
@@ -368,7 +368,7 @@ def _place(table: Table, key: str | int) -> int:
     return table.names.index(str(key))
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _free_name(name: str, taken: set[str]) -> str:
     """A name that no other output has."""
     while name in taken:
         name += "'"

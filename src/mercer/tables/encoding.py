@@ -59,10 +59,10 @@ class LongLook:
 def look_at(table: LongTable, how: Rules, named: Sequence[str], looked_at: Sequence[str] = ()) -> LongLook:
     """One pass over a long table: a sample, the columns `named` whole, and the gaps of those and of `looked_at`."""
     survey = table.survey(named, looked_at, _SAMPLE, endless=how.endless)
-    sample = arrow_reading(survey.sample, table.what, how, table.declared, survey.rows.tolist())
+    sample = arrow_reading(survey.sample, table.what, how, table.declared_categories, survey.rows.tolist())
     # one style for all blocks, so that none is read in a style of its own
     later = replace(how, decimal=None, style=sample.style or NumberStyle(), strict=True)
-    whole = arrow_reading(survey.whole, table.what, later, table.declared)
+    whole = arrow_reading(survey.whole, table.what, later, table.declared_categories)
     gaps = {name: whole.gaps(name) for name in named}
     for name, (blank, words) in survey.gaps.items():  # words such as NA are missing among numbers and dates alone
         gaps[name] = blank if sample.columns[name].family == "text" else blank | words
@@ -163,7 +163,7 @@ def encode_file(
     if encoder is not None:
         known = rules_of(encoder)
         how = replace(known, kinds={**known.kinds, **how.kinds})
-    long = LongTable.found(source, above=LONG)
+    long = LongTable.find(source, above=LONG)
     if long is None:
         whole = read_table(
             source, kinds=how.kinds, only_kinds=how.only_kinds, style=how.style, writings=how.writings,
@@ -178,7 +178,7 @@ def encode_file(
             count, where = counted(int(missing.sum()), "missing value"), whole.where(int(np.argmax(missing)))
             raise InputError(f"Column {name!r} has {count}, the first in {where}. Drop these rows.")
     if encoder is None:
-        encoder = _learned({name: columns[name] for name in features}, whole)
+        encoder = _learn_encoder({name: columns[name] for name in features}, whole)
     beside = {name: np.asarray(whole.columns[name].values) for name in numbers}
     beside |= {name: _labels(whole, name) for name in labels}
     if long is not None:
@@ -186,7 +186,7 @@ def encode_file(
     return EncodedFile(encoder, encoder.transform(columns_for(encoder, columns)), beside)
 
 
-def _learned(features: dict[str, Cells], table: Reading) -> TableEncoder:
+def _learn_encoder(features: dict[str, Cells], table: Reading) -> TableEncoder:
     """The encoder of these columns, with a warning of columns that were nearly numbers or dates."""
     encoder = fit_encoder(features, EncoderSettings((), (), table.style), table.what)
     for column in encoder.columns_:
@@ -206,7 +206,7 @@ def _labels(table: Reading, name: str) -> Array:
 
 def encode_new(source: str, encoder: TableEncoder) -> Iterator[Array]:
     """New rows of a file, encoded: one block, or those of a long table."""
-    long, how = LongTable.found(source, above=LONG), rules_of(encoder)
+    long, how = LongTable.find(source, above=LONG), rules_of(encoder)
     if long is not None:
         for name in how.kinds:
             if name not in long.names:

@@ -52,11 +52,11 @@ def as_table(X: Any) -> Table:
     if hasattr(X, "tocsr"):
         raise InputError(sentence(_WHAT, "a dense table", "a sparse matrix", "Use X.toarray() if it fits in memory."))
     if isinstance(X, Mapping):
-        table = _named(list(X), lambda key: X[key])
+        table = _table_of_columns(list(X), lambda key: X[key])
     elif isinstance(X, np.ndarray) and X.dtype.names:
-        table = _named(list(X.dtype.names), lambda key: X[key])
+        table = _table_of_columns(list(X.dtype.names), lambda key: X[key])
     elif isinstance(X, list | tuple):
-        table = _listed(X)
+        table = _table_of_rows(X)
     else:
         try:
             frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -79,7 +79,7 @@ def _frame(frame: Any) -> Table:
     return Table(names, True, len(frame), lambda place: frame[:, place])
 
 
-def _named(keys: list[Any], get: Callable[[Any], Any]) -> Table:
+def _table_of_columns(keys: list[Any], get: Callable[[Any], Any]) -> Table:
     names = tuple(map(str, keys))
     refuse_twice(list(names))
     rows = _length(names[0], get(keys[0])) if keys else 0
@@ -97,11 +97,11 @@ def _length(name: str, column: Any) -> int:
     return len(column)
 
 
-def _numbered(width: int) -> tuple[str, ...]:
+def _numbered_names(width: int) -> tuple[str, ...]:
     return tuple(f"x{place + 1}" for place in range(width))
 
 
-def _listed(X: Sequence[Any]) -> Table:
+def _table_of_rows(X: Sequence[Any]) -> Table:
     """A list of rows. Cells are taken one by one: NumPy would turn the numbers of a mixed list into text."""
     for place, row in enumerate(X):
         if not isinstance(row, list | tuple | np.ndarray) or np.ndim(row) == 0:
@@ -117,7 +117,7 @@ def _listed(X: Sequence[Any]) -> Table:
     def column(place: int) -> Any:
         return np.fromiter((row[place] for row in X), dtype=object, count=len(X))
 
-    return Table(_numbered(width), False, len(X), column)
+    return Table(_numbered_names(width), False, len(X), column)
 
 
 def _array(X: Any) -> Table:
@@ -131,4 +131,4 @@ def _array(X: Any) -> Table:
     if values.ndim != 2:
         way_out = "Reshape your data: for one column, use X.reshape(-1, 1)." if values.ndim == 1 else ""
         raise InputError(sentence(_WHAT, "a table with rows and columns", f"{values.ndim} dimensions", way_out))
-    return Table(_numbered(values.shape[1]), False, len(values), lambda place: values[:, place])
+    return Table(_numbered_names(values.shape[1]), False, len(values), lambda place: values[:, place])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from mercer.tables.dates import (
     MONTH_FIRST,
     WORDS,
     YEAR_FIRST,
-    found_format,
+    find_format,
     looks_like_dates,
     read_day,
 )
@@ -41,11 +41,14 @@ from mercer.tables.values import (
     LOOSE,
     NumberStyle,
     bare_number,
-    found_unit,
+    find_unit,
     is_endless,
     is_word_for_missing,
     most_common_unit,
 )
+
+if TYPE_CHECKING:
+    from mercer.tables.columns import Column
 
 Kind: TypeAlias = Literal["number", "category", "date", "text", "constant", "identifier", "dropped"]
 
@@ -63,7 +66,7 @@ _SPOILT = 0.8
 _TRUTH = ("false", "true")
 
 
-def meant(
+def interpret(
     cells: Cells,
     kind: str | None,
     style: NumberStyle,
@@ -119,11 +122,11 @@ def meant(
     --------
     >>> from mercer.tables.cells import read_cells
     >>> from mercer.tables.values import NumberStyle
-    >>> meant(read_cells("size", ["1.5", "NA", "2"]), None, NumberStyle()).values
+    >>> interpret(read_cells("size", ["1.5", "NA", "2"]), None, NumberStyle()).values
     array([1.5, nan, 2. ])
     """
     if cells.family != "text":
-        return _of_family(cells, kind)
+        return _interpret_typed(cells, kind)
     if kind in {"category", "text"} or (kind is None and (cells.declared or cells.style is not None)):
         words = kind == "category" and levels and any(_all_named(levels, style))
         return cells.without(is_word_for_missing) if words else cells
@@ -143,7 +146,7 @@ def meant(
     values = [own.value(said, text) for text in said.levels]
     if kind == "number" or not (None in values or any(map(_is_code, said.levels))):
         if None in values:
-            raise _refused_number(said, said.levels[values.index(None)], own, trained=trained)
+            raise _number_error(said, said.levels[values.index(None)], own, trained=trained)
         return replace(_numbers(said, [v for v in values if v is not None], own), writing=Writing("", *unit))
     if None in values and (len(said.levels) > 1 or said.numbers):
         return replace(cells, odd=_find_odd(said, own, strict=strict))
@@ -153,7 +156,7 @@ def meant(
 def _format_of(cells: Cells, kind: str | None, writing: Writing | None, date_format: str | None) -> str | None:
     """The format of dates: found, or that of training, unless one is said that all new cells have."""
     if writing is None:
-        return found_format(cells, date_format)
+        return find_format(cells, date_format)
     fits = kind == "date" and date_format is not None
     if date_format is not None and fits and all(read_day(text, date_format) is not None for text in cells.levels):
         return date_format
@@ -164,7 +167,7 @@ def _unit_of(cells: Cells, kind: str | None, writing: Writing | None) -> tuple[s
     """What stands around numbers: in every cell, or in training; in most cells where numbers are asked for."""
     if writing is not None:
         return writing.before, writing.after
-    found = found_unit(cells.levels)
+    found = find_unit(cells.levels)
     return found or (most_common_unit(cells) if kind == "number" else ("", ""))
 
 
@@ -190,19 +193,19 @@ def _dates(cells: Cells, form: str, *, trained: bool) -> Cells:
     return cells.read("date", _all_read(cells, days, must_be), Writing(form))
 
 
-def _of_family(cells: Cells, kind: str | None) -> Cells:
+def _interpret_typed(cells: Cells, kind: str | None) -> Cells:
     """Cells that are no text, where they can be of the kind; whole numbers such as 20201231 are dates."""
     if kind in {None, "date"} and cells.family == "number" and _may_be_digits(cells.present):
         digits = text_cells(cells.name, map(number_text, cells.present))
         all_days = all(read_day(text, DIGITS) is not None for text in digits.levels)
-        if all_days and (kind == "date" or found_format(digits) == DIGITS):
+        if all_days and (kind == "date" or find_format(digits) == DIGITS):
             days = np.full(len(cells), np.nan)
             days[~cells.missing] = np.array([read_day(text, DIGITS) for text in digits.levels])[digits.values]
             return replace(cells, family="date", values=days, writing=Writing(DIGITS))
     fits = {"number": {"number", "truth"}, "date": {"date"}}.get(kind or "", {cells.family})
     if cells.family not in fits and not cells.missing.all():
         must_be = "numbers" if kind == "number" else "dates, or text such as '2024-12-31'"
-        raise cells.refused(must_be, int(np.argmin(cells.missing)))
+        raise cells.cell_error(must_be, int(np.argmin(cells.missing)))
     return cells
 
 
@@ -222,37 +225,37 @@ def _all_named(levels: Sequence[str], style: NumberStyle) -> tuple[bool, ...]:
 def _all_read(cells: Cells, values: Sequence[float | None], must_be: str) -> list[float]:
     for text, value in zip(cells.levels, values, strict=True):
         if value is None:
-            raise cells.refused(must_be, text, "Correct the value, or leave the cell empty.")
+            raise cells.cell_error(must_be, text, "Correct the value, or leave the cell empty.")
     return [value for value in values if value is not None]
 
 
 def _numbers(cells: Cells, values: list[float], style: NumberStyle) -> Cells:
     for text, value in zip(cells.levels, values, strict=True):
         if abs(value) == float("inf"):
-            raise cells.refused(
+            raise cells.cell_error(
                 "numbers below 1.8e308 in absolute value (the float64 range)",
                 text,
                 "Correct the value, or leave the cell empty.",
             )
         if abs(value) >= EXACT and style.rounds(text):
-            raise cells.refused(FIFTEEN, text, "Drop the column with $drop, or keep it as text with $category.")
+            raise cells.cell_error(FIFTEEN, text, "Drop the column with $drop, or keep it as text with $category.")
     return cells.read("number", values)
 
 
-def _refused_number(cells: Cells, text: str, style: NumberStyle, *, trained: bool) -> InputError:
+def _number_error(cells: Cells, text: str, style: NumberStyle, *, trained: bool) -> InputError:
     """The error for a cell that is not a number, or a number in another format."""
     if (style.before or style.after) and (bare_number(text) or ("", "", ""))[1:] != (style.before, style.after):
         around = f"{style.before!r} before them" if style.before else f"{style.after!r} after them"
-        return cells.refused(f"numbers with {around}" + ", as in the training table" * trained, text)
+        return cells.cell_error(f"numbers with {around}" + ", as in the training table" * trained, text)
     if is_endless(text):
-        return _refused_endless(cells, np.array([is_endless(text) for text in cells.levels]))
+        return _infinite_error(cells, np.array([is_endless(text) for text in cells.levels]))
     if not LOOSE.fullmatch(text):
-        return cells.refused("numbers", text, "Correct the value, or leave the cell empty.")
+        return cells.cell_error("numbers", text, "Correct the value, or leave the cell empty.")
     marks = {"": "no thousands separator", ",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
     between = marks[style.thousands] + " between thousands" * bool(style.thousands)
     sign = "point" if style.decimal == "." else "comma"
     must_be = f"numbers with a decimal {sign} and {between}" + ", as in the training table" * trained
-    return cells.refused(
+    return cells.cell_error(
         must_be, text, "$new_sign." if trained else "Set the decimal sign of this table: $comma_or_point."
     )
 
@@ -267,12 +270,12 @@ def _find_odd(cells: Cells, style: NumberStyle, *, strict: bool) -> OddCells | N
     endless = np.array([is_endless(text) for text in cells.levels])
     if (numbers | endless).all():
         if strict:
-            raise _refused_endless(cells, endless)
+            raise _infinite_error(cells, endless)
         return _count_odd(cells, "finite numbers", numbers)
     if loose.all():
         text = cells.levels[int(np.argmin(numbers))]
         hint = "Set the format with $style, or use $category."
-        raise cells.refused("numbers in one format", text, hint)
+        raise cells.cell_error("numbers in one format", text, hint)
     total = cells.counts.sum()
     if not (len(cells.levels) > MOST_LEVELS or len(cells.levels) > total / 2):
         return None
@@ -288,7 +291,7 @@ def _find_odd(cells: Cells, style: NumberStyle, *, strict: bool) -> OddCells | N
             return _count_odd(cells, what, fits)
         must_be = f"{what} in every row ({100 * cells.counts[fits].sum() / total:.3g} % are)"
         hint = "Correct the value, leave the cell empty, or use $category."
-        raise cells.refused(must_be, cells.levels[int(np.argmin(fits))], hint)
+        raise cells.cell_error(must_be, cells.levels[int(np.argmin(fits))], hint)
     return None
 
 
@@ -298,7 +301,7 @@ def _count_odd(cells: Cells, what: str, fits: Array) -> OddCells:
     return OddCells(what, int(cells.counts[~fits].sum()), int(cells.counts.sum()), cells.found(row))
 
 
-def _refused_endless(cells: Cells, endless: Array) -> InputError:
+def _infinite_error(cells: Cells, endless: Array) -> InputError:
     """The error for infinite numbers."""
     count, row = int(cells.counts[endless].sum()), int(np.argmax(np.append(endless, False)[cells.values]))
     first = cells.found(row)
@@ -375,7 +378,7 @@ def _counts_rows(cells: Cells) -> bool:
     return bool((values == np.floor(values)).all() and (steps >= 1).all() and np.mean(steps == 1) >= 0.9)
 
 
-def odd_warning(column: Any, cells: Cells) -> MercerWarning | None:
+def odd_warning(column: Column, cells: Cells) -> MercerWarning | None:
     """The warning of a column that is mostly numbers or dates and was taken for something else; None for any other."""
     odd = cells.odd
     if odd is None:
@@ -391,7 +394,7 @@ def odd_warning(column: Any, cells: Cells) -> MercerWarning | None:
     return (MercerWarning if kept else LeftOutWarning)(message, hint=hint, column=column.name)
 
 
-def warn_of_left_out(column: Any, cells: Cells) -> None:
+def warn_of_left_out(column: Column, cells: Cells) -> None:
     """Warn of a column that is left out and may be what the target follows."""
     if column.why.startswith(ROW_NUMBERS):
         what, hint = "it counts the rows", "To keep it, use $as_number."

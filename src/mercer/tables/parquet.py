@@ -45,7 +45,7 @@ def pyarrow(what: str) -> Any:
     return pa
 
 
-def opened(path: str | Path) -> Any:
+def parquet_file(path: str | Path) -> Any:
     """A Parquet file, whose pages are read when they are needed."""
     package = pyarrow("Parquet")
     try:
@@ -343,7 +343,7 @@ class LongTable:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "t.parquet"
     ...     parquet.write_table(pa.table({"x": range(1000), "y": range(1000)}), path)
-    ...     table = LongTable.found(str(path), above=500)
+    ...     table = LongTable.find(str(path), above=500)
     ...     survey = table.survey(["y"], [], 10)
     >>> table.rows, survey.sample.num_rows, survey.whole.num_rows
     (1000, 10, 1000)
@@ -365,18 +365,18 @@ class LongTable:
         return sum(map(sum, self.sizes))
 
     @property
-    def declared(self) -> frozenset[str]:
+    def declared_categories(self) -> frozenset[str]:
         """Columns that the first file declares as categories."""
         return declared_categories(self.schemas[0])
 
     @staticmethod
-    def opened(path: Path) -> LongTable:
+    def open(path: Path) -> LongTable:
         """A Parquet file, or the files of a directory; only what their footers say is read."""
         files = files_of(path)
         stamps = tuple(map(SourceStamp.of, files))
         schemas, sizes = [], []
         for file in files:
-            with opened(file) as held:
+            with parquet_file(file) as held:
                 schema, metadata = held.schema_arrow, held.metadata
             schemas.append(schema)
             odd = sorted(set(refuse_twice(schema.names, file.name)) ^ set(schemas[0].names))
@@ -389,20 +389,20 @@ class LongTable:
         return LongTable(stamps, tuple(schemas), tuple(sizes), path.name)
 
     @staticmethod
-    def found(source: str, above: int) -> LongTable | None:
+    def find(source: str, above: int) -> LongTable | None:
         """The table at a path, if it is a Parquet table of more rows than that; otherwise None."""
         path = table_path(source)
         if source == "-" or not (path.is_dir() or path.is_file()):  # a pipe can be opened once, by whoever reads it
             return None
         files = files_of(path, needed=False)
-        table = LongTable.opened(path) if files and all(map(_is_parquet, files)) else None
+        table = LongTable.open(path) if files and all(map(_is_parquet, files)) else None
         return table if table is not None and (table.rows > above or path.is_dir()) else None
 
     def promise(self, too_large: str) -> None:
         """Refuse a table that does not fit in memory as a whole."""
         needed = 0
         for file in self.files:
-            with opened(file.path) as held:
+            with parquet_file(file.path) as held:
                 needed += bytes_held(held)
         promise(needed, f"Reading {self.what}", too_large)
 

@@ -21,9 +21,9 @@ from mercer.runtime import promise
 from mercer.tables.cells import Cells, Where, Writing, coded_cells, read_cells, short, text_cells
 from mercer.tables.dates import WORDS, check_format
 from mercer.tables.delimited import SEPARATORS, read_delimited
-from mercer.tables.kinds import meant
+from mercer.tables.kinds import interpret
 from mercer.tables.parquet import distinct_texts, promise_texts, read_parquet, table_path
-from mercer.tables.values import NumberStyle, found_style
+from mercer.tables.values import NumberStyle, find_style
 
 DECIMAL_COMMAS = "Numbers have decimal commas."
 GROUPING_COMMAS = "Numbers have decimal points and commas between thousands."
@@ -208,18 +208,18 @@ class Rules:
         read = {name: _cells(name, raw[name], where, endless=self.endless) for name in used}
         read |= {name: replace(read[name], declared=True) for name in used if name in declared}
         trained = self.style is not None and self.decimal is None
-        style = self.style if trained else NumberStyle.said(self.decimal)
+        style = self.style if trained else NumberStyle.from_settings(self.decimal)
         if style is None:
-            style = found_style(read[name] for name in used if self.kinds.get(name, "number") == "number")
+            style = find_style(read[name] for name in used if self.kinds.get(name, "number") == "number")
         told = list(notes)
         for name, cells in read.items():
             kind_of = self.kinds.get(name)
-            made = meant(
+            made = interpret(
                 cells, kind_of, style or NumberStyle(), endless=self.endless, trained=trained,
                 writing=self.writings.get(name), date_format=self.date_format,
                 strict=self.strict if isinstance(self.strict, bool) else name in self.strict,
             )  # fmt: skip
-            told += [] if name in self.writings else _written(made)
+            told += [] if name in self.writings else _reading_notes(made)
             read[name] = replace(made, declared=made.declared or kind_of == "category", style=style or NumberStyle())
             told += [f"Column {name!r}: {made.gone} taken as missing."] * bool(made.gone)
         if style is not None and style.decimal == "," and self.decimal is None and not trained:
@@ -255,7 +255,7 @@ def _objects(column: Any) -> list[Any]:
         return [None if np.isnat(day) else str(day) for day in column.to_numpy()]
 
 
-def _written(cells: Cells) -> list[str]:
+def _reading_notes(cells: Cells) -> list[str]:
     """How the texts of a column were read, where that is not obvious."""
     writing = cells.writing
     if writing.dates:
@@ -286,11 +286,11 @@ def _bytes(source: str, too_large: str) -> tuple[bytes, str]:
     path = table_path(source) if source != "-" else Path(source)
     try:
         if source == "-":
-            return _held(sys.stdin.buffer, 0, "standard input", too_large), "standard input"
+            return _read_all(sys.stdin.buffer, 0, "standard input", too_large), "standard input"
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             what = path.name if path.is_file() else source
-            return _held(file, size, what, too_large), what
+            return _read_all(file, size, what, too_large), what
     except FileNotFoundError:
         raise no_file(path) from None
     except IsADirectoryError:
@@ -314,7 +314,7 @@ def _unpack(file: Any) -> BinaryIO:
     return file  # type: ignore[no-any-return]
 
 
-def _held(file: BinaryIO, size: int, what: str, too_large: str) -> bytes:
+def _read_all(file: BinaryIO, size: int, what: str, too_large: str) -> bytes:
     """All bytes of an open file; refused as soon as it is clear that their table does not fit in memory."""
     file = _unpack(file)
     pieces: list[bytes] = []

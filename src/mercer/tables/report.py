@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from mercer.data.rows import Array
 from mercer.errors import UnfamiliarRowsWarning, warn
@@ -37,7 +36,7 @@ class Unfamiliar:
     example: str = ""
 
     @classmethod
-    def counted(cls, name: str, strangers: Strangers) -> Unfamiliar:
+    def count(cls, name: str, strangers: Strangers) -> Unfamiliar:
         """The marks of rows, counted."""
         missing, unseen, outside = (int(m.sum()) for m in (strangers.missing, strangers.unseen, strangers.outside))
         return cls(name, missing, unseen, outside, strangers.example)
@@ -61,7 +60,7 @@ class EncoderReport(Shown):
     rows_outside: int
     columns: tuple[Unfamiliar, ...]
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[object]]:
         names = {"name": "column", "missing": "newly missing", "unseen": "unseen category", "outside": "out of range"}
         return {said: [getattr(each, name) for each in self.columns] for name, said in names.items()}
 

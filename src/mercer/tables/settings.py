@@ -26,7 +26,7 @@ class EncoderSettings:
     strict: bool = False
 
     @classmethod
-    def checked(
+    def from_arguments(
         cls,
         kinds: Any,
         drop: Any,
@@ -49,5 +49,5 @@ class EncoderSettings:
             raise InputError(sentence("missing of TableEncoder", "'mark' or 'mean'", repr(missing)))
         if not isinstance(strict, bool):
             raise InputError(sentence("strict of TableEncoder", "True or False", repr(strict)))
-        style, dates = NumberStyle.said(decimal, thousands), check_format(date_format)
+        style, dates = NumberStyle.from_settings(decimal, thousands), check_format(date_format)
         return cls(pairs, tuple(drop), style, missing, dates, strict)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.data.rows import Array
+
+if TYPE_CHECKING:
+    pass
 
 # Words, or runs of letters, that are counted.
 MOST_PARTS = 1000
@@ -58,12 +61,13 @@ class Parts:
     bare: float
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Parts) and self._plain() == other._plain()
+        return isinstance(other, Parts) and self.content() == other.content()
 
     def __hash__(self) -> int:
-        return hash(self._plain())
+        return hash(self.content())
 
-    def _plain(self) -> tuple[object, ...]:
+    def content(self) -> tuple[object, ...]:
+        """All that makes two of them equal, arrays by their bytes."""
         return self.known, self.letters, self.bare, self.weights.tobytes(), self.directions.tobytes()
 
     def points(self, texts: Sequence[str]) -> tuple[Array, Array]:

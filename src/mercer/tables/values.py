@@ -63,12 +63,12 @@ class NumberStyle:
             raise InputError(sentence("thousands of TableEncoder", must_be, repr(self.thousands)))
 
     @classmethod
-    def said(cls, decimal: str | None, thousands: str | None = None) -> NumberStyle | None:
+    def from_settings(cls, decimal: str | None, thousands: str | None = None) -> NumberStyle | None:
         """The number format that was set; None by default.
 
         Where only the decimal sign is said, the other one may stand between thousands.
 
-        >>> NumberStyle.said(","), NumberStyle.said(None, "'")
+        >>> NumberStyle.from_settings(","), NumberStyle.from_settings(None, "'")
         (NumberStyle(decimal=',', thousands='.'), NumberStyle(decimal='.', thousands="'"))
         """
         if decimal is None:
@@ -167,10 +167,10 @@ def bare_number(text: str) -> tuple[str, str, str] | None:
     return minus + number + (exponent or ""), before or "", after or ""
 
 
-def found_unit(texts: Sequence[str]) -> tuple[str, str] | None:
+def find_unit(texts: Sequence[str]) -> tuple[str, str] | None:
     """What stands before and after every number of a column; None where some cell is none, or they differ.
 
-    >>> found_unit(["12.5 kg", "8 kg"]), found_unit(["12 kg", "8 lb"]), found_unit(["3", "4"])
+    >>> find_unit(["12.5 kg", "8 kg"]), find_unit(["12 kg", "8 lb"]), find_unit(["3", "4"])
     (('', 'kg'), None, ('', ''))
     """
     around = {None if bare is None else bare[1:] for bare in map(bare_number, texts)}
@@ -187,7 +187,7 @@ def most_common_unit(cells: Cells) -> tuple[str, str]:
     return max(found, key=lambda unit: found[unit], default=("", ""))
 
 
-def found_style(columns: Iterable[Cells]) -> NumberStyle | None:
+def find_style(columns: Iterable[Cells]) -> NumberStyle | None:
     """How the numbers of a table are written, of columns that may hold numbers; None where no cell tells.
 
     ==========================================================  =============================
@@ -201,13 +201,13 @@ def found_style(columns: Iterable[Cells]) -> NumberStyle | None:
     Examples
     --------
     >>> from mercer.tables.cells import read_cells
-    >>> from mercer.tables.values import found_style
-    >>> found_style([read_cells("price", ["1,5", "1.234,75", "NA"])])
+    >>> from mercer.tables.values import find_style
+    >>> find_style([read_cells("price", ["1,5", "1.234,75", "NA"])])
     NumberStyle(decimal=',', thousands='.')
     """
     first: dict[str, tuple[Cells, str]] = {}  # the first text that tells something, by what it tells
     for column in columns:
-        told = {} if column.declared else _told(column)
+        told = {} if column.declared else _sign_examples(column)
         if {".", ","} <= set(told):  # both in one column, which its reader refuses
             continue
         if "," in told:  # among decimal commas 1.234 has one reading
@@ -233,7 +233,7 @@ def found_style(columns: Iterable[Cells]) -> NumberStyle | None:
     return NumberStyle(".", ",") if {"1,234", "1,234.5"} & set(first) else NumberStyle()
 
 
-def _told(column: Cells) -> dict[str, str]:
+def _sign_examples(column: Cells) -> dict[str, str]:
     """What the texts of a column of numbers tell about the signs in them, each with the first text that does.
 
     "." and "," are decimal signs; "1,234" and "1.234" may be either; "1,234.5" has commas between thousands.
@@ -241,7 +241,7 @@ def _told(column: Cells) -> dict[str, str]:
     texts = (text for text in column.levels if text not in column.numbers)
     said = [text for text in texts if not is_word_for_missing(text) and not is_endless(text)]
     told: dict[str, str] = {}
-    if found_unit(said) is None:
+    if find_unit(said) is None:
         return told
     for text in said:
         bare = bare_number(text)

@@ -18,7 +18,7 @@ from mercer.selection.removals import Removals
 from mercer.solvers import DualSystem, PrimalSystem, choose
 from mercer.solvers.gram import times, training_matrix
 from mercer.solvers.leave_out import Inverted, SingularError
-from mercer.solvers.problem import Problem, taken
+from mercer.solvers.problem import Problem, take_rows
 
 _LADDER_ROWS = 500  # a first alpha needs no more
 _HALVES = 8  # half decades: no search goes further in one direction
@@ -33,7 +33,7 @@ def leave_one_out(rows: Rows, problem: Problem, kernel: Kernel, alphas: Array) -
 def start_alpha(kernel: Kernel, rows: Rows, problem: Problem) -> float:
     """The best alpha of a ladder, on at most 500 rows."""
     part = np.linspace(0, len(rows) - 1, min(len(rows), _LADDER_ROWS)).astype(int)
-    some_rows, some = taken(rows, problem, part)
+    some_rows, some = take_rows(rows, problem, part)
     alphas = resolve_alphas(None, [kernel], some_rows)
     return float(alphas[int(np.argmin(leave_one_out(some_rows, some, kernel, alphas)))])
 
@@ -107,7 +107,7 @@ class Predictor:
         return alpha, values[alpha]
 
 
-def predicted(kernel: Kernel, alpha: float, rows: Rows, problem: Problem, new: Rows) -> Array:
+def predict_new(kernel: Kernel, alpha: float, rows: Rows, problem: Problem, new: Rows) -> Array:
     """Predictions at new rows of the model fitted to these."""
     return Predictor(kernel, rows, problem, new)(alpha)
 
@@ -133,7 +133,7 @@ class LeaveOutErrors:
     def error(self, alpha: float) -> float:
         """Weighted mean squared error; infinite where the system is singular."""
         left = self._invert(alpha)
-        found = math.inf if left is None else float(np.mean(self._out(left, self.sets) ** 2))
+        found = math.inf if left is None else float(np.mean(self._residuals_without(left, self.sets) ** 2))
         if found < self.best[0]:
             self.best = found, alpha, left
         return found if math.isfinite(found) else math.inf
@@ -144,7 +144,7 @@ class LeaveOutErrors:
         if left is None:
             return np.full(self.problem.Y.shape, np.nan), np.full(self.problem.Y.shape, np.nan)
         root = self.problem.root[:, None]
-        return -self._out(left, self.sets) / root, -self._out(left, folds) / root
+        return -self._residuals_without(left, self.sets) / root, -self._residuals_without(left, folds) / root
 
     def _invert(self, alpha: float) -> Inverted | None:
         try:
@@ -152,7 +152,7 @@ class LeaveOutErrors:
         except SingularError:
             return None
 
-    def _out(self, left: Inverted, sets: Sequence[Array] | None) -> Array:
+    def _residuals_without(self, left: Inverted, sets: Sequence[Array] | None) -> Array:
         """y less predictions, in weighted coordinates."""
         if sets is None:
             return left.single_residuals()[0]

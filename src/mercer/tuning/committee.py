@@ -23,7 +23,7 @@ from mercer.kernels.products import Linear
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, Stationary
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
-from mercer.solvers.problem import Problem, taken
+from mercer.solvers.problem import Problem, take_rows
 from mercer.tuning.alphas import LeaveOutErrors, Predictor, downhill
 from mercer.tuning.criterion import HeldOutCriterion, most_rows
 from mercer.tuning.descent import (
@@ -124,7 +124,7 @@ class TrainingTable:
     def part(self, which: Array) -> TrainingTable:
         """Some of the rows."""
         beside = (None if each is None else each[which] for each in (self.strata, self.groups, self.times))
-        return TrainingTable(*taken(self.rows, self.problem, which), self.share, *beside)
+        return TrainingTable(*take_rows(self.rows, self.problem, which), self.share, *beside)
 
     def folds(self, count: int, rng: np.random.Generator) -> Array:
         """Fold numbers: at random, or blocks in the order of time; rows of a single group are dealt one by one."""

@@ -40,7 +40,7 @@ from mercer.kernels.tiles import gradient, gram
 from mercer.selection.candidate import weigh
 from mercer.solvers.lapack import add_outer_pair, potrf, potrs
 from mercer.solvers.leave_out import Inverted, SingularError
-from mercer.solvers.problem import Problem, taken
+from mercer.solvers.problem import Problem, take_rows
 
 OBJECTIVES = ("loo", "evidence")
 
@@ -210,7 +210,7 @@ def _by_code(Z: Array, *, squared: bool) -> tuple[Array, Array]:
     return cdist(distinct, distinct, "sqeuclidean" if squared else "cityblock"), codes.ravel()
 
 
-def _known(kernel: Kernel) -> Stationary:
+def _require_stationary(kernel: Kernel) -> Stationary:
     if not isinstance(kernel, Stationary) or isinstance(kernel, Periodic):
         raise MercerError(f"Internal error: the held-out criterion does not know {kernel!r}.")
     return kernel
@@ -238,7 +238,7 @@ class HeldOutCriterion:
 
     def __init__(self, rows: Rows, problem: Problem, folds: Array, share: Sequence[int] | None = None) -> None:
         order = np.argsort(folds, kind="stable")
-        self.rows, self.problem = taken(rows, problem, order)
+        self.rows, self.problem = take_rows(rows, problem, order)
         ends = np.flatnonzero(np.diff(folds[order])) + 1
         self.folds = list(zip([0, *ends.tolist()], [*ends.tolist(), len(order)], strict=True))
         self.unit = float(np.abs(self.problem.Y).max(initial=0.0)) or 1.0
@@ -267,7 +267,7 @@ class HeldOutCriterion:
                 found = self._folds(self._gram(kernel), alpha, slopes=False)
                 point = Point(math.inf if found is None else self._value(found[0]), {}, 0.0)
             else:
-                point = self._at(_known(kernel), alpha, slopes=slopes)
+                point = self._at(_require_stationary(kernel), alpha, slopes=slopes)
         return point.or_infinite()
 
     def best_alpha(self, kernel: Kernel, alphas: Sequence[float]) -> tuple[float, float]:
@@ -293,7 +293,7 @@ class HeldOutCriterion:
         if isinstance(kernel, Scaled):
             return kernel.factor * self._gram(kernel.base)
         Z = self.rows.dense()
-        return Z @ Z.T if isinstance(kernel, Linear) else self._matrix(_known(kernel))[0]
+        return Z @ Z.T if isinstance(kernel, Linear) else self._matrix(_require_stationary(kernel))[0]
 
     def _matrix(self, kernel: Stationary) -> tuple[Array, Array]:
         """The upper triangle of K, and minus p times the slope of the profile by pair of rows."""

@@ -44,7 +44,7 @@ def per_column(kernel: Kernel, columns: int) -> Kernel:
         return kernel if np.ndim(kernel.width) else kernel.set_params(width=np.full(columns, float(kernel.width)))
     if isinstance(kernel, Mapped):
         return kernel
-    inner = kernel.chosen if isinstance(kernel, On) else columns
+    inner = kernel.base_width if isinstance(kernel, On) else columns
     members = {name: per_column(member, inner) for name, member in kernel.members().items()}
     return kernel.set_params(**members) if members else kernel
 
@@ -184,7 +184,7 @@ def _widths(kernel: Kernel, rows: Rows, places: Array | None) -> dict[str, tuple
     found: dict[str, tuple[Array, Array | None]] = {}
     if isinstance(kernel, On | Mapped):
         places = places[kernel.places(rows)] if isinstance(kernel, On) and places is not None else None
-        rows = kernel.seen(rows)
+        rows = kernel.base_rows(rows)
     for name, value in kernel.items():
         if isinstance(value, Kernel):
             found |= {f"{name}__{inner}": about for inner, about in _widths(value, rows, places).items()}
@@ -212,7 +212,7 @@ def least_alpha(n: int) -> float:
     return max(_ALPHAS[0], _SIX_DIGITS * n)
 
 
-def rounded_parameters(kernel: Kernel) -> Kernel:
+def round_parameters(kernel: Kernel) -> Kernel:
     """To six digits: an optimum is flat, and people read it."""
     short = {
         name: np.array([float(f"{number:.6g}") for number in value.ravel()]).reshape(value.shape)
@@ -307,7 +307,7 @@ def descend(
     failed, settled = not search.path or value == math.inf, found.success or search.settled
     status = "failed" if failed else "converged" if settled else "stopped"
     return Descent(
-        rounded_parameters(coordinates.at(best[:-1])),
+        round_parameters(coordinates.at(best[:-1])),
         float(f"{math.exp(best[-1]):.6g}"),
         value,
         status,

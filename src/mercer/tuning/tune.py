@@ -16,9 +16,9 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
-from mercer.solvers.problem import Problem, taken
-from mercer.text import Shown, rounded
-from mercer.tuning.alphas import downhill, predicted, start_alpha
+from mercer.solvers.problem import Problem, take_rows, take_used
+from mercer.text import Shown, round_numbers
+from mercer.tuning.alphas import downhill, predict_new, start_alpha
 from mercer.tuning.criterion import OBJECTIVES, Criterion
 from mercer.tuning.descent import Descent, Step, descend, per_column, with_parameters
 
@@ -73,13 +73,13 @@ class Tuned(Shown):
         """Whether the error on held-out rows increased by more than 5 %."""
         return self.held_out is not None and self.held_out > _OVERFITTED
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[object]]:
         """Every step of the search."""
         return {
             "step": list(range(len(self.path))),
             f"log {'error' if self.objective == 'loo' else 'evidence'}": [float(step.value) for step in self.path],
             "alpha": [float(step.alpha) for step in self.path],
-            "kernel": [rounded(repr(step.kernel)) for step in self.path],
+            "kernel": [round_numbers(repr(step.kernel)) for step in self.path],
         }
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class Tuned(Shown):
             "failed": "It failed: the system was nowhere positive definite",
         }[self.status]
         lines = [
-            f"{rounded(repr(self.kernel))} with alpha = {self.alpha:.3g}",
+            f"{round_numbers(repr(self.kernel))} with alpha = {self.alpha:.3g}",
             f"{what}: {self.before:.4g} before, {self.score:.4g} after tuning on {self.rows} rows.",
             f"{ended} ({len(self.path)} steps, {self.evaluations} evaluations).",
         ]
@@ -209,14 +209,14 @@ def tune_rows(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rando
     """Tune a kernel on rows that all have weight."""
     rng = np.random.default_rng(random_state)
     part = np.sort(rng.permutation(len(rows))[: how.max_rows]) if len(rows) > how.max_rows else None
-    some_rows, some = (rows, problem) if part is None else taken(rows, problem, part)
+    some_rows, some = (rows, problem) if part is None else take_rows(rows, problem, part)
     progress = Progress("tuning", how.starts + 2 * how.check + (part is not None), how.verbose)
     criterion = Criterion(some_rows, some, how.objective)
     first = start_alpha(kernel, some_rows, some) if how.alpha is None else float(how.alpha)
     before = criterion.at(kernel, first, slopes=False).value
     descents: list[Descent] = []
     for factor in _FACTORS[: how.starts]:
-        descents.append(how.descend(criterion, scaled_widths(kernel, factor), first))
+        descents.append(how.descend(criterion, scale_widths(kernel, factor), first))
         progress.step()
     best = min(descents, key=lambda descent: descent.value)
     held_out = None
@@ -226,7 +226,8 @@ def tune_rows(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rando
     alpha, reached = best.alpha, best.value
     if part is not None:
         whole = np.sort(rng.permutation(len(rows))[:_ALL_ROWS])
-        criterion, ends = Criterion(*taken(rows, problem, whole), how.objective), (how.bounds or {}).get("alpha", _ANY)
+        criterion = Criterion(*take_rows(rows, problem, whole), how.objective)
+        ends = (how.bounds or {}).get("alpha", _ANY)
         alpha, reached = _alpha_on_all(criterion, best.kernel, best.alpha, ends)
         _, before = _alpha_on_all(criterion, kernel, first, ends)
         progress.step()
@@ -278,17 +279,17 @@ def _problem(kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, intercept: b
         refuse_not_finite("sample_weight of tune", numbers)
         weights = check_weights("tune", numbers)
     check_size("y of tune", targets)
-    problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept)).centred()
-    if len(problem.used) < 3:
-        raise InputError(f"tune needs at least 3 rows with positive weight; got {len(problem.used)}.")
-    return (rows, problem) if not len(problem.unused) else taken(rows, problem, problem.used)
+    problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept)).subtract_mean()
+    if len(problem.used_rows) < 3:
+        raise InputError(f"tune needs at least 3 rows with positive weight; got {len(problem.used_rows)}.")
+    return take_used(rows, problem)
 
 
 def _shape(given: Any) -> str:
     return f"{type(given).__name__} of shape {np.shape(given)}"
 
 
-def scaled_widths(kernel: Kernel, factor: float) -> Kernel:
+def scale_widths(kernel: Kernel, factor: float) -> Kernel:
     """The kernel with all its widths multiplied."""
     widths = {name: value * factor for name, value in kernel.tunable().items() if name.endswith("width")}
     return with_parameters(kernel, widths)
@@ -312,12 +313,12 @@ def by_halves(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rng: 
     ratios = np.ones(len(parts))
 
     def judge(number: int) -> None:
-        mine_rows, mine = taken(rows, problem, parts[number][0])
-        other_rows, other = taken(rows, problem, parts[number][1])
+        mine_rows, mine = take_rows(rows, problem, parts[number][0])
+        other_rows, other = take_rows(rows, problem, parts[number][1])
         first = start_alpha(kernel, mine_rows, mine)
         end = how.descend(Criterion(mine_rows, mine, how.objective), kernel, first)
         untuned, tuned = (
-            float(np.sum((predicted(k, a, mine_rows, mine, other_rows) - other.Y) ** 2))
+            float(np.sum((predict_new(k, a, mine_rows, mine, other_rows) - other.Y) ** 2))
             for k, a in ((kernel, first), (end.kernel, end.alpha))
         )
         if untuned > 0 and tuned > 0:

@@ -37,7 +37,7 @@ class LazyPart:
     rows: int
     layout: Layout
 
-    def filled(self, values: Sequence[Any]) -> Part:
+    def fill(self, values: Sequence[Any]) -> Part:
         """The part with what its pieces were computed to be."""
         X, *others = values
         if len(X) != self.rows:
@@ -55,7 +55,7 @@ class LazyPart:
 
     def blocks(self, at_once: int, skip: int = 0) -> Iterator[Block]:
         """Its rows in order; computed now, by whatever Dask uses."""
-        return self.filled(compute(self.pieces)).blocks(at_once, skip)
+        return self.fill(compute(self.pieces)).blocks(at_once, skip)
 
 
 def open_collection(X: Any, asked: RolesGiven) -> Source:
@@ -70,7 +70,7 @@ def open_collection(X: Any, asked: RolesGiven) -> Source:
         layout = replace(layout, targets=1 if len(shape) == 1 else int(shape[1]), flat=len(shape) == 1)
     tables = _partitions(X)
     lengths = _lengths(X, tables)
-    others = [_aligned(value, what, lengths) for what, value in given.items()]
+    others = [_cut_like(value, what, lengths) for what, value in given.items()]
     _refuse_kinds(X, asked, others, tables)
     starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
     parts = tuple(
@@ -132,7 +132,7 @@ def _lengths(value: Any, pieces: list[Any]) -> list[int]:
     return [int(length) for length in chunks[0]]
 
 
-def _aligned(value: Any, what: str, lengths: list[int]) -> list[Any]:
+def _cut_like(value: Any, what: str, lengths: list[int]) -> list[Any]:
     """Something with one row per row of X, cut like X."""
     if value is None:
         return [None] * len(lengths)

@@ -22,9 +22,9 @@ from mercer.streaming.blocks.source import Part, Source
 from mercer.streaming.blocks.table import Block, Columns, Layout, RolesGiven, find_roles
 from mercer.tables.cells import Where, text_cells
 from mercer.tables.delimited import Delimited, read_delimited
-from mercer.tables.parquet import LongTable, blocks_of, distinct_texts, files_of, opened, pyarrow
+from mercer.tables.parquet import LongTable, blocks_of, distinct_texts, files_of, parquet_file, pyarrow
 from mercer.tables.reading import no_file
-from mercer.tables.values import MISSING_WORDS, NumberStyle, found_style
+from mercer.tables.values import MISSING_WORDS, NumberStyle, find_style
 
 TEXTS = frozenset({".csv", ".tsv"})
 _LEAST = 65_536  # rows of a part of a Parquet file: row groups with fewer are taken together
@@ -107,7 +107,7 @@ class TextReader:
     def _open_reader(self, package: Any, layout: Layout, at_once: int) -> Any:
         from pyarrow import csv
 
-        types = dict.fromkeys(layout.wanted, package.string()) | dict.fromkeys(layout.numbers, package.float64())
+        types = dict.fromkeys(layout.columns_read, package.string()) | dict.fromkeys(layout.numbers, package.float64())
         types |= dict.fromkeys(self.whole, package.int64())
         size = min(max(at_once * self.width, _LEAST_BYTES), _MOST_BYTES)
         return csv.open_csv(
@@ -116,7 +116,7 @@ class TextReader:
             csv.ParseOptions(delimiter=self.separator, newlines_in_values=True, ignore_empty_lines=len(self.names) > 1),
             csv.ConvertOptions(
                 column_types=types,
-                include_columns=layout.wanted,
+                include_columns=layout.columns_read,
                 decimal_point=self.decimal,
                 strings_can_be_null=True,
             ),
@@ -152,7 +152,7 @@ def _style(head: Delimited, names: Collection[str], what: str) -> NumberStyle:
     """How these columns write numbers."""
     columns = zip(head.names, head.columns, strict=True)
     cells = (text_cells(name, column, Where(what)) for name, column in columns if name in names)
-    return found_style(cells) or NumberStyle()
+    return find_style(cells) or NumberStyle()
 
 
 def _texts(cells: Sequence[str], style: NumberStyle) -> Iterator[tuple[int, str]]:
@@ -187,7 +187,7 @@ def open_text(path: Path, asked: RolesGiven) -> Source:
 
 def open_parquet(path: Path, asked: RolesGiven) -> Source:
     """A Parquet file, or all files of a directory in the order of their names."""
-    table = LongTable.opened(path)
+    table = LongTable.open(path)
     layout = _parquet_layout(table.schemas[0], asked, Path(table.files[0].path).name)
     parts: list[Part] = []
     start = 0
@@ -229,7 +229,7 @@ def _read_groups(stamp: SourceStamp, sizes: dict[int, int], part: Part, skip: in
     while groups and row + sizes[groups[0]] <= skip:
         row += sizes[groups.pop(0)]
     stamp.check()
-    for table in blocks_of(stamp.path, repr(stamp.path), at_once, part.layout.wanted, groups):
+    for table in blocks_of(stamp.path, repr(stamp.path), at_once, part.layout.columns_read, groups):
         yield part.check(_columns(table, part, row), row)
         row += table.num_rows
     stamp.check()
@@ -254,7 +254,7 @@ def file_layout(path: Path, asked: RolesGiven) -> tuple[Layout, bool]:
     refuse_pipe(path)
     if path.suffix.lower() not in TEXTS or path.is_dir():
         file = files_of(path)[0]
-        with opened(file) as held:
+        with parquet_file(file) as held:
             schema = held.schema_arrow
         layout = _parquet_layout(schema, asked, file.name)
         return layout, all(_holds_numbers(schema.field(name).type) for name in layout.names or ())

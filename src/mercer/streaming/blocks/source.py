@@ -52,9 +52,9 @@ class Part:
 
     def blocks(self, at_once: int, skip: int = 0) -> Iterator[Block]:
         """Its rows without the first `skip`, in order, at most `at_once` together."""
-        return regroup(self._from(skip, at_once), at_once)
+        return regroup(self._blocks_after(skip, at_once), at_once)
 
-    def _from(self, skip: int, at_once: int) -> Iterator[Block]:
+    def _blocks_after(self, skip: int, at_once: int) -> Iterator[Block]:
         for block in self.read(self, skip, at_once):
             done = max(0, self.start + skip - block.start)
             if done < len(block):

@@ -140,7 +140,7 @@ class Layout:
         return labels + ([] if self.keys is None else [("groups", self.keys)])
 
     @property
-    def wanted(self) -> list[str]:
+    def columns_read(self) -> list[str]:
         """All named columns that are read."""
         return [*self.numbers, *(name for _, name in self.categories)]
 
