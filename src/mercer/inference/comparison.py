@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from mercer.data.checks import keyword_hints
 from mercer.data.folds import draw
 from mercer.data.rows import Array, Seed
-from mercer.displays.bars import BarsDisplay
+from mercer.displays.fits import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import cross_validate, nested_cross_validate
 from mercer.estimators.search_core import SearchCore

@@ -17,7 +17,7 @@ from scipy.special import stdtr, stdtrit
 
 from mercer.data.checks import keyword_hints, sizes
 from mercer.data.rows import Array
-from mercer.displays.bars import BarsDisplay
+from mercer.displays.fits import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.inference.changes import Change, Item, Radial, as_list, column_place, kernel_change, stencil
 from mercer.inference.parts import Link, RidgePart, WeightedSum, as_sum

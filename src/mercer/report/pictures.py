@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.displays import CoverageDisplay, NestedDisplay, ResidualDisplay, SearchDisplay
-from mercer.displays.look import BLACK, BLUE, COLOURS, GREY, MAP, STYLES, grid_lines, named, short_kernel
+from mercer.displays.look import BLACK, BLUE, COLOURS, GREY, MAP, STYLES, grid_lines, label_axes, short_kernel
 from mercer.estimators.nesting import NestedCrossValidation
 from mercer.report.choices import SearchChoice
 from mercer.report.estimates import estimates
@@ -110,7 +110,7 @@ def _estimates(facts: Facts) -> Made:
     ax.set_yticks(places, [each.name for each in found])
     ax.invert_yaxis()
     _bare(ax)
-    named(ax, "% of labels wrong" if judged.share else plain(_of_target(facts), 70), "")
+    label_axes(ax, "% of labels wrong" if judged.share else plain(_of_target(facts), 70), "")
     shape = "points to the left" if apart else "shorter bars"
     better = f"{shape} are better" if judged.smaller_is_better else "larger scores are better"
     said = "; ".join(f"{each.name}: {each.text}" for each in found)
@@ -196,7 +196,7 @@ def _confusion(facts: Facts) -> Made | None:
     ax.set_yticks(np.arange(many) + 0.5, names)
     ax.invert_yaxis()
     ax.set_aspect("equal")
-    named(ax, "predicted", "observed")
+    label_axes(ax, "predicted", "observed")
     right = int(np.trace(matrix))
     text = f"Confusion matrix: rows by observed and predicted label; {right} of {int(matrix.sum())} are correct."
     return ax.figure, "Confusion matrix", text
@@ -215,7 +215,7 @@ def _calibration(facts: Facts) -> Made | None:
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.set_aspect("equal")
     _bare(ax)
-    named(ax, f"probability of {plain(found.of)}", "observed frequency")
+    label_axes(ax, f"probability of {plain(found.of)}", "observed frequency")
     ax.legend(frameon=False, loc="upper left")
     off = percent(found.gap)
     text = f"Held-out probabilities of {legible(found.of)} in bins of equally many rows; mean calibration error {off}."
@@ -264,7 +264,7 @@ def _influence(facts: Facts) -> Made | None:
     rise = (
         "increase in % of labels wrong" if facts.labels is not None else f"increase of the error of {facts.data.target}"
     )
-    named(ax, f"{plain(rise, 60)} when permuted", "")
+    label_axes(ax, f"{plain(rise, 60)} when permuted", "")
     first = shown[0]
     rise = f"{100 * first.rise:.1f} percentage points" if facts.labels is not None else number(first.rise)
     text = (
@@ -307,10 +307,10 @@ def _ranking(facts: Facts, kind: str) -> Made | None:
         said.append(f"{legible(each.label)} {number:.3f}")
     if kind == "roc":
         ax.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1.2, label="guessing")
-        named(ax, "share of other labels above the threshold", "share of the label above the threshold")
+        label_axes(ax, "share of other labels above the threshold", "share of the label above the threshold")
         title, text = "ROC curve", f"Area under the ROC curve: {', '.join(said)}; guessing gives 0.5."
     else:
-        named(ax, "recall", "precision")
+        label_axes(ax, "recall", "precision")
         title, text = "Precision and recall", f"Average precision: {', '.join(said)}."
         text += f" Guessing gives {', '.join(f'{each.share:.3f}' for each in facts.labels.curves)}."
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
