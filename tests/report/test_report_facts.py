@@ -1,7 +1,6 @@
 """The numbers of a report against the same numbers worked out by hand.
 
-Covers: estimators.leakage, report.data, report.estimates, report.judging, report.refits,
-report.subject.
+Covers: estimators.leakage, report.judging, report.refits, report.subject.
 """
 
 import hashlib
@@ -20,9 +19,8 @@ from mercer.estimators.auto_evaluation import Evaluation, _lenders
 from mercer.estimators.leakage import ROWS
 from mercer.estimators.table_model import TableModel
 from mercer.kernels import Gaussian, Linear
-from mercer.report.choices import CommitteeChoice, SearchChoice
-from mercer.report.data import Origin, data_of
-from mercer.report.facts import gather, reproduction_of, spectrum_of
+from mercer.report.evaluation import gather, reproduction_of, spectrum_of
+from mercer.report.facts import CommitteeChoice, Origin, SearchChoice, data_of
 from mercer.report.judging import held_out_of, judge, training_error
 from mercer.report.labels import OTHERS, _pooled, calibration_of
 from mercer.report.refits import coverages, influences, refitted, said_alone, sampled
