@@ -92,10 +92,10 @@ def known_targets(model: TableModel, table: Reading) -> tuple[Array, Array]:
         return cells.values[rows].astype(np.float64), rows
     rows = np.flatnonzero(~cells.missing)
     exactly = table.exactly(model.target)
-    return np.array([_named(exactly[row]) for row in rows], dtype=object), rows
+    return np.array([_label_text(exactly[row]) for row in rows], dtype=object), rows
 
 
-def _named(cell: Any) -> str:
+def _label_text(cell: Any) -> str:
     """A label, however it is written: 1.0 is 1, and TRUE is True."""
     return level_name(as_label(cell), NumberStyle())
 
@@ -114,7 +114,7 @@ def scores(
     model, table : TableModel, Reading
         What predicted, and for what.
     answer : dict of str to ndarray
-        The predictions by name, as `predicted` gives them.
+        The predictions by name, as `predict_table` gives them.
     confidence : float or None
         That of the intervals among them; None where there are none.
     group : str, default=None
@@ -158,8 +158,8 @@ def _of_numbers(y: Array, predicted: Array, groups: Array | None) -> Scores:
 
 
 def _of_classes(model: TableModel, y: Array, predicted: Array, shares: Array, groups: Array | None) -> Scores:
-    labels = [_named(each) for each in model.model.classes_]
-    said = np.array([_named(each) for each in predicted], dtype=object)
+    labels = [_label_text(each) for each in model.model.classes_]
+    said = np.array([_label_text(each) for each in predicted], dtype=object)
     if not np.isin(y, labels).any():
         must_be, got = f"labels of the model, such as {labels[0]!r}", repr(y[0])
         raise InputError(sentence(f"Column {model.target!r}", must_be, got))

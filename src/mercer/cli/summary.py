@@ -217,7 +217,7 @@ def file_words(file: ModelFile, table: TableModel) -> str:
     lines.append(columns_words(table.columns))
     measure, how = told.get("measure"), told.get("how")
     if isinstance(measure, str) and isinstance(how, str):
-        value, base = (_told(told.get(name), share="share" in measure) for name in ("value", "baseline"))
+        value, base = (_number_or_unknown(told.get(name), share="share" in measure) for name in ("value", "baseline"))
         how = f"{legible(measure)}; {legible(how, 200)}"
         word = "score" if told.get("smaller_is_better") is False else "error"
         spread = told.get("standard_error")
@@ -239,7 +239,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _told(value: Any, *, share: bool) -> str:
+def _number_or_unknown(value: Any, *, share: bool) -> str:
     if not _is_number(value):
         return "unknown"
     return f"{100 * value:.1f} %" if share else plain(value)

@@ -297,7 +297,9 @@ class NestedDisplay(Display):
         -------
         NestedDisplay
         """
-        chosen = [f"{short_kernel(choice['kernel'])}, alpha {_text(choice['alpha'])}" for choice in result.chosen]
+        alphas = [", ".join(f"{alpha:.3g}" for alpha in np.atleast_1d(choice["alpha"])) for choice in result.chosen]
+        kernels = [short_kernel(choice["kernel"]) for choice in result.chosen]
+        chosen = [f"{kernel}, alpha {alpha}" for kernel, alpha in zip(kernels, alphas, strict=True)]
         if len(chosen) != result.scores.size:
             chosen = []
         label = x_label or larger(result.scoring)
@@ -348,10 +350,6 @@ class NestedDisplay(Display):
             title=f"optimism {self.optimism:.2g}", alignment="left", loc="lower left", bbox_to_anchor=(0.0, 1.0),
             ncols=2, frameon=False, borderaxespad=0.2, handletextpad=0.3, columnspacing=1.2,
         )  # fmt: skip
-
-
-def _text(alpha: Any) -> str:
-    return f"{alpha:.3g}" if np.ndim(alpha) == 0 else ", ".join(f"{value:.3g}" for value in alpha)
 
 
 class NullDisplay(Display, size=(6.0, 3.8)):
