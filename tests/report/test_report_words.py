@@ -275,8 +275,8 @@ def test_bounds_and_digits_are_good_to_know(auto_facts):
 def test_widths_on_a_bound_are_told_by_the_columns_they_belong_to(auto):
     model, table, y, _ = auto
     subject = subject_of(model, table, y, target="price")
-    own = [[int(i) for i in np.flatnonzero(subject.place == place)] for place in subject.used[:2]]
-    names = [subject.columns[place].name for place in subject.used[:2]]
+    own = [[int(i) for i in np.flatnonzero(subject.place == place)] for place in subject.feature_places[:2]]
+    names = [subject.columns[place].name for place in subject.feature_places[:2]]
     assert _bound_names(["alpha", f"width{own[0]}", f"width{own[1]}"], subject) == (
         "alpha",
         f"width of {' and '.join(names)}",

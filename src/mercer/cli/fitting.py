@@ -27,7 +27,7 @@ from mercer.errors import (
 from mercer.estimators.auto_losses import check_loss
 from mercer.estimators.evaluation import AsError
 from mercer.kernels import parse
-from mercer.report.judging import Judgement, baseline_score, dummy_score, judge, judged_search
+from mercer.report.judging import Judgement, baseline_score, dummy_score, judge, judge_nested
 from mercer.report.subject import subject_of
 from mercer.tables import TableEncoder
 
@@ -257,7 +257,7 @@ def _fit_search(job: Job) -> tuple[Any, Judgement]:
                 pipeline, table.features, y, inner=inner, sample_weight=weights, **how
             )
     subject = subject_of(search, Z, y, target="", weights=weights, groups=groups)
-    judged = judged_search(subject, nested, baseline_score(subject, how))
+    judged = judge_nested(subject, nested, baseline_score(subject, how))
     shared = (encoding_words(table), *_ladder_words(search)) if on_columns(options) else ()
     return search, replace(judged, from_all_rows=shared)
 

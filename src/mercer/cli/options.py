@@ -62,7 +62,7 @@ class TableOptions:
         return kinds if self.weight is None else kinds | {self.weight: "number"}
 
     @property
-    def unused(self) -> list[str]:
+    def columns_to_skip(self) -> list[str]:
         """Columns that are not looked at."""
         return [name for name in self.aside if name not in {self.weight, self.time}]
 

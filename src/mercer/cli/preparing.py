@@ -94,7 +94,7 @@ def prepare(source: str, options: TableOptions) -> Prepared:
     table = read_table(
         source,
         kinds=options.read_as,
-        unused=options.unused,
+        unused=options.columns_to_skip,
         separator=options.separator,
         decimal=options.decimal,
         infinite=infinite_cells(options),
@@ -146,7 +146,7 @@ def prepare_long(table: LongTable, options: TableOptions) -> Prepared:
         )
     names = learned_from(options, column, table.names, table.what)
     how = Rules(
-        options.read_as, frozenset(options.unused), decimal=options.decimal, date_format=options.date_format,
+        options.read_as, frozenset(options.columns_to_skip), decimal=options.decimal, date_format=options.date_format,
         endless=infinite_cells(options) == "missing", strict=options.strict or frozenset(options.always_there),
     )  # fmt: skip
     look = look_at(table, how, options.always_there, names if options.missing in {"drop", "refuse"} else [])

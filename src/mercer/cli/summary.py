@@ -19,7 +19,7 @@ from mercer.estimators.auto_evaluation import doubt, stability_words
 from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
 from mercer.report.judging import WEIGHTED_SHARE, Judgement
-from mercer.report.refits import influences, refitted
+from mercer.report.refits import fold_refits, influences
 from mercer.report.subject import subject_of
 from mercer.tables import Column
 from mercer.text import beside, counted, legible, plain, text_table
@@ -181,7 +181,7 @@ def importance_words(whole: TableModel, table: Prepared) -> str:
     elif hasattr(whole.model, "cv_predictions_"):
         beside = {"weights": table.weights, "groups": table.groups}
         subject = subject_of(whole, table.features, table.target.values, target="", **beside)
-        importance = {each.name: each.rise for each in influences(subject, refitted(subject))}
+        importance = {each.name: each.rise for each in influences(subject, fold_refits(subject))}
     else:
         return ""
     ranked = sorted(((name, rise) for name, rise in importance.items() if rise > 0), key=lambda each: -each[1])

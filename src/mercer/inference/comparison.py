@@ -126,7 +126,7 @@ def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, rand
     >>> bool(found.difference[0] > 0), bool(found.pvalue[0] < 0.01)
     (True, True)
     """
-    named = _named(models)
+    named = _names_of(models)
     if hasattr(cv, "__next__"):
         cv = list(cv)  # every model gets all of them
     fresh = random_state is not None or repeats > 1 or hasattr(cv, "split")
@@ -162,7 +162,7 @@ def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, rand
     return Comparison(list(named), scores, pairs, mean, spread, pvalue, holm(pvalue), scorings.pop())
 
 
-def _named(models: Any) -> dict[str, Any]:
+def _names_of(models: Any) -> dict[str, Any]:
     if isinstance(models, Mapping):
         found = {str(name): each for name, each in models.items()}
     elif isinstance(models, Sequence) and not isinstance(models, str):

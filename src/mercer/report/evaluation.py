@@ -20,7 +20,7 @@ from mercer.report.effects import ColumnEffect, average_effects, main_effects, r
 from mercer.report.facts import CommitteeChoice, Data, Origin, SearchChoice, choice_of, data_of
 from mercer.report.judging import HeldOutFacts, Judgement, judge, training_error
 from mercer.report.labels import LabelFacts, labels_of
-from mercer.report.refits import ColumnImportance, coverages, influences, refitted, sampled
+from mercer.report.refits import ColumnImportance, coverages, fold_refits, influences, sample_rows
 from mercer.report.subject import Subject, subject_of
 from mercer.text import Shown, legible, number, percent, text_table
 
@@ -191,14 +191,14 @@ def evaluate(
     (True, ['x1', 'x2'])
     """
     subject = subject_of(model, X, y, target=target, weights=sample_weight, groups=groups)
-    return evaluated(subject, evaluation, Origin())
+    return evaluate_subject(subject, evaluation, Origin())
 
 
-def evaluated(subject: Subject, result: Any, origin: Origin) -> ModelEvaluation:
+def evaluate_subject(subject: Subject, result: Any, origin: Origin) -> ModelEvaluation:
     """The evaluation of a model and its rows."""
     judged = judge(subject, result)
     judged = replace(judged, fitted=training_error(subject, judged))
-    refits = refitted(subject)
+    refits = fold_refits(subject)
     found, by_size, how = coverages(subject, refits, judged)
     ranked = influences(subject, refits) if refits else []
     return ModelEvaluation(
@@ -278,7 +278,7 @@ def gather(subject: Subject, result: Any, origin: Origin) -> Facts:
     -------
     Facts
     """
-    found = evaluated(subject, result, origin)
+    found = evaluate_subject(subject, result, origin)
     shared = {each.name: getattr(found, each.name) for each in fields(found)}
     return Facts(**shared, spectrum=spectrum_of(subject), reproduction=reproduction_of(subject, origin))
 
@@ -289,7 +289,7 @@ def spectrum_of(subject: Subject) -> SpectrumFact | None:
         return None
     from matplotlib.figure import Figure
 
-    model, rows, where = subject.model, sampled(subject), Figure().subplots()
+    model, rows, where = subject.model, sample_rows(subject), Figure().subplots()
     if subject.auto:
         heaviest = int(np.argmax([member.weight for member in model.members_]))
         kernel, alpha = model.members_[heaviest].kernel, float(model.members_[heaviest].alpha)
@@ -297,7 +297,7 @@ def spectrum_of(subject: Subject) -> SpectrumFact | None:
     else:
         kernel, alpha, what = model.best_kernel_, float(model.alpha_), "the best candidate"
     display = SpectrumDisplay.from_kernel(
-        kernel, subject.framed(subject.Z[rows]), alphas=[alpha] if alpha > 0 else [], ax=where
+        kernel, subject.as_frame(subject.Z[rows]), alphas=[alpha] if alpha > 0 else [], ax=where
     )
     degrees = float(display.degrees[0]) if alpha > 0 else None
     return SpectrumFact(display, degrees, len(rows), what)

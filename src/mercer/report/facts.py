@@ -91,7 +91,7 @@ class Data:
     origin: Origin
 
     @property
-    def used(self) -> int:
+    def feature_count(self) -> int:
         """How many columns are learned from."""
         return sum(column.used for column in self.columns)
 

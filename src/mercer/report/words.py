@@ -36,7 +36,7 @@ def _what(facts: Facts) -> str:
     data = facts.data
     where = f" of {legible(data.origin.name)}" if data.origin.name else ""
     kind = "label" if facts.labels is not None else "number"
-    columns = counted(data.used, "column")
+    columns = counted(data.feature_count, "column")
     predicts = f"This model predicts {legible(data.target)}, a {kind}, from {columns}."
     return f"{predicts} It was fitted to {data.rows} rows{where}."
 
@@ -277,10 +277,10 @@ def influence_words(facts: Facts) -> list[str]:
             "columns share importance."
         )
     ]
-    if len(facts.influence) < facts.data.used:
+    if len(facts.influence) < facts.data.feature_count:
         lines.append(
             f"Only the {len(facts.influence)} columns with the best single-column prediction were permuted (of "
-            f"{facts.data.used})."
+            f"{facts.data.feature_count})."
         )
     idle = [each.name for each in facts.influence if each.rise < 2 * each.standard_error]
     if idle:
@@ -330,7 +330,7 @@ def estimates(facts: Facts) -> list[Estimate]:
     else:
         seen = "widths and alphas" if "widths tuned on rows of all folds" in judged.naive_how else "only the weights"
         worth = (
-            f"{judged.naive_how[0].upper()}{judged.naive_how[1:]}{_corrected(facts)}; {seen} of the kernels "
+            f"{judged.naive_how[0].upper()}{judged.naive_how[1:]}{_correction_words(facts)}; {seen} of the kernels "
             "were fitted to these rows. Quote this number."
         )
         found.append(Estimate("Out-of-sample (estimated)", judged.error, outer, worth, quoted=True))
@@ -342,7 +342,7 @@ def estimates(facts: Facts) -> list[Estimate]:
     return found
 
 
-def _corrected(facts: Facts) -> str:
+def _correction_words(facts: Facts) -> str:
     """What an out-of-fold error was multiplied by, and why."""
     held, judged = facts.held, facts.judged
     if held is None:

@@ -77,7 +77,7 @@ def _leaks_told(facts: ModelEvaluation) -> Values:
 
 def _leaks(facts: ModelEvaluation) -> Values:
     names = [] if facts.data.origin.leaks else [each.name for each in facts.influence if each.alone > NEARLY_ALL]
-    if names and facts.data.used > 1:  # the only column is what the model is about
+    if names and facts.data.feature_count > 1:  # the only column is what the model is about
         columns = f"{'columns' if len(names) > 1 else 'column'} {listed(names)}"
         yield {"columns": columns, "target": legible(facts.data.target)}
 
