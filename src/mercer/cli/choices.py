@@ -56,14 +56,8 @@ def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | No
     rows, and so are labels of one or two rows.
     """
     if cells.family == "date":
-        raise InputError(
-            sentence(
-                f"Target {name!r}",
-                "numbers or labels",
-                "dates",
-                "Replace the dates by a number, such as days since a fixed date.",
-            )
-        )
+        hint = "Replace the dates by a number, such as days since a fixed date."
+        raise InputError(sentence(f"Target {name!r}", "numbers or labels", "dates", hint))
     column, numbers = cells.values, cells.family == "number"
     labels = column if numbers and not cells.declared else np.array([as_label(cell) for cell in written])
     distinct = np.unique(labels)

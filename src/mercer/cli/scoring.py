@@ -101,11 +101,7 @@ def _label_text(cell: Any) -> str:
 
 
 def scores(
-    model: TableModel,
-    table: Reading,
-    answer: dict[str, Array],
-    confidence: float | None,
-    group: str | None = None,
+    model: TableModel, table: Reading, answer: dict[str, Array], confidence: float | None, group: str | None = None
 ) -> Scores:
     """Errors on the rows with a target.
 
@@ -139,10 +135,11 @@ def _of_numbers(y: Array, predicted: Array, groups: Array | None) -> Scores:
     off = predicted - y
     error, by = _larger_error(lambda clusters: root_mean_square(off[:, None], clusters), groups)
     (bias, bias_by), variance = _mean(off, groups), float(np.var(y))
+    bias = bias if abs(bias) > _DUST * error else 0.0
     measures = {
         "root mean squared error": (error, by),
         "mean absolute error": _mean(np.abs(off), groups),
-        "mean of prediction - target": (_no_dust(bias, float(error)), bias_by),
+        "mean of prediction - target": (bias, bias_by),
         "R2": (1.0 - float(np.mean(off**2)) / variance if variance else math.nan, math.nan),
     }
     tables = {}
@@ -217,11 +214,6 @@ def _calibration(chances: Array, right: Array) -> list[tuple[Any, ...]]:
         for b in range(_BINS)
         if (own := bins == b).any()
     ]
-
-
-def _no_dust(value: float, size: float) -> float:
-    """A number, or zero where it is nothing but rounding."""
-    return value if abs(value) > _DUST * size else 0.0
 
 
 def _mean(values: Array, groups: Array | None = None) -> tuple[float, float]:

@@ -59,12 +59,7 @@ def columns_words(columns: list[Column]) -> str:
         told = [each for each in columns if not each.outputs][:_MOST]
         shown = [*columns[: _MOST // 2], *(each for each in told if each not in columns[: _MOST // 2])]
     rows = [
-        (
-            legible(each.name),
-            each.kind if each.outputs else f"{each.kind}, dropped",
-            each.missing,
-            legible(each.why, _WHY),
-        )
+        (legible(each.name), each.kind + ", dropped" * (not each.outputs), each.missing, legible(each.why, _WHY))
         for each in shown
     ]
     lines = [_cut(text_table(["column", "kind", "missing", "why"], rows))]

@@ -55,7 +55,7 @@ def page(facts: Facts) -> str:
     return str(
         _template().render(
             facts=facts,
-            style=_style(),
+            style=_text("report.css"),
             title=words.title(facts),
             summary=words.summary(facts, worried),
             worries=worried,
@@ -83,14 +83,8 @@ def _template() -> Any:
     except ModuleNotFoundError:  # pragma: no cover - the tests have it
         raise MercerError("A report needs jinja2. Install it with: pip install 'mercer[cli]'.") from None
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"legible": legible, "number": number, "percent": percent, "drawing": Markup, "tied": tied}
+    environment.filters |= {"legible": legible, "number": number, "percent": percent, "markup": Markup, "tied": tied}
     return environment.from_string(_text("report.html.jinja"))
-
-
-def _style() -> Any:
-    from markupsafe import Markup
-
-    return Markup(_text("report.css"))  # noqa: S704 - our own file
 
 
 def _text(name: str) -> str:
