@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.options import parse_separator, refuse_overwriting
-from mercer.cli.refusals import flags, report_interrupts, say
+from mercer.cli.refusals import flags, report_interrupts, say, warn
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerWarning, ModelFileError, printable, sentence
 from mercer.estimators.pipelines import predict_interval
@@ -116,7 +116,7 @@ def _tell_coverage(model: Any, confidence: float | None) -> None:
     if confidence is not None and abs(confidence - nominal) > _SHORT:
         words += f" How many intervals of {100 * confidence:g} % hold was not counted."
     if held < nominal - _SHORT:
-        say(f"{words} Expect those of new rows to hold less than they say.", head="Warning:", colour="yellow", err=True)
+        warn(f"{words} Expect those of new rows to hold less than they say.")
     else:
         say(words, err=True)
 
@@ -140,7 +140,7 @@ def _print_warnings() -> Iterator[None]:
         warnings.simplefilter("always", MercerWarning)
         yield
     for words in dict.fromkeys(str(each.message) for each in heard):
-        say(words, head="Warning:", colour="yellow", err=True)
+        warn(words)
 
 
 def _tell_strangers(report: Any) -> None:
@@ -152,7 +152,7 @@ def _tell_strangers(report: Any) -> None:
         }
         of = counted(report.rows, "value")
         said = "; ".join(f"{count} of {of} {what}" for what, count in parts.items() if count)
-        say(f"column {each.name!r}: {said}.", head="Warning:", colour="yellow", err=True)
+        warn(f"column {each.name!r}: {said}.")
     if report.columns:
         say("Predictions for such rows are extrapolations.", err=True)
 

@@ -37,6 +37,11 @@ def say(text: str, *, head: str = "", colour: str = "", err: bool = False, file:
     click.echo(styled + shown, err=err, file=file)
 
 
+def warn(text: str) -> None:
+    """Write a warning to stderr."""
+    say(text, head="Warning:", colour="yellow", err=True)
+
+
 def wrap_lines(text: str, width: int, before: int = 0) -> str:
     r"""Sentences in lines of this width, the first after so many letters; tables, which have gaps, stay as they are.
 

@@ -25,7 +25,7 @@ from mercer.cli.options import (
     refuse_unknown_kernels,
 )
 from mercer.cli.preparing import Prepared, prepare
-from mercer.cli.refusals import report_interrupts, say
+from mercer.cli.refusals import report_interrupts, say, warn
 from mercer.errors import InputError, MercerError, printable, sentence
 from mercer.estimators.auto_core import FULL_SYSTEMS, fixed_seconds, tuning_seconds
 from mercer.runtime import readable
@@ -98,18 +98,14 @@ def _tell(table: Prepared, found: Fitted, whole: Any, options: dict[str, Any]) -
         tried = log_hint(table) if hasattr(found.model, "committee_") and options["loss"] == "auto" else []
         for line in filter(None, (copies, unstable_words(found.model), labels, columns, *tried)):
             say(line)
-    _warn(found.warned)
+    for warning in found.warned:
+        warn(warning)
     if speak:
         size = readable(Path(out).stat().st_size)
         place = printable(out)
         say(f"Written to {place} ({size}). Next: mercer predict {shlex.quote(place)} NEW_TABLE")
         if options["report"]:
             say(f"The report is in {printable(options['report'])}; it opens in a browser.")
-
-
-def _warn(words: list[str]) -> None:
-    for warning in words:
-        say(warning, head="Warning:", colour="yellow", err=True)
 
 
 def _save(table: Prepared, model: Any, options: dict[str, Any], summary: dict[str, Any]) -> Any:
@@ -218,7 +214,8 @@ def run_explain(options: dict[str, Any]) -> None:
         job = Job.of(table, how)
         refuse_unsupported(job)
         say(data_words(table, options["target"]) + f"\n\n{job.name} ({job.why}).")
-        _warn(table.warned)
+        for warning in table.warned:
+            warn(warning)
         if job.name.startswith("Auto"):
             say(auto_plan(job))
             return

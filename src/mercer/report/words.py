@@ -16,6 +16,13 @@ _ASKED = 0.9  # the confidence that is told
 _UNEVEN = 0.1  # difference in coverage between small and large predictions that is worth a hint
 _NEARLY = 0.005  # of an error: not worth a word
 _SAME = 1e-6  # estimates closer than this differ by rounding
+_ERRORS = {  # the error and the baseline, by what is measured
+    "share": (
+        "Out-of-sample error: {value} of the labels are wrong. Baseline (predicting the most common label): {base}."
+    ),
+    "error": "Out-of-sample error ({measure}): {value}. Baseline (predicting the mean of {target}): {base}.",
+    "score": "Out-of-sample score ({measure}): {value}. Baseline (predicting the {common}): {base}.",
+}
 _RULES = {
     "best": "the best mean score",
     "one_se": "the largest alpha within one standard error of the best score, for a smoother model",
@@ -45,20 +52,12 @@ def _how_good(facts: Facts) -> str:
     judged, target = facts.judged, legible(facts.data.target)
     common = "most common label" if facts.labels is not None else f"mean of {target}"
     value, base = quantity(judged, judged.error) + give_or_take(judged), quantity(judged, judged.baseline)
-    if judged.share:
-        first = f"Out-of-sample error: {value} of the labels are wrong."
-        second = f"Baseline (predicting the most common label): {base}."
-    elif judged.smaller_is_better:
-        first = f"Out-of-sample error ({judged.measure}): {value}."
-        second = f"Baseline (predicting the mean of {target}): {base}."
-    else:
-        first = f"Out-of-sample score ({judged.measure}): {value}."
-        second = f"Baseline (predicting the {common}): {base}."
+    template = _ERRORS["share" if judged.share else "error" if judged.smaller_is_better else "score"]
+    words = template.format(value=value, base=base, measure=judged.measure, target=target, common=common)
     if judged.useful:
-        return f"{first} {second}"
-    held = facts.held
-    numbers = () if held is None else (held.observed, held.predicted)
-    return f"{first} {second} {doubt(value, base, *numbers)}"
+        return words
+    numbers = () if facts.held is None else (facts.held.observed, facts.held.predicted)
+    return f"{words} {doubt(value, base, *numbers)}"
 
 
 def _unit(facts: Facts) -> list[str]:
