@@ -40,7 +40,7 @@ _MANY = 200_000  # rows that a mean is judged by
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class FitJob:
     """A table ready to be fitted, how to fit it, and the class of model that follows from both.
 
     Attributes
@@ -59,7 +59,7 @@ class Job:
     why: str
 
     @classmethod
-    def of(cls, table: Prepared, options: FitOptions) -> Job:
+    def of(cls, table: Prepared, options: FitOptions) -> FitJob:
         """The job with the class of model that `choose_model` chooses."""
         rows, streamed = len(table.target.values), table.stream is not None
         return cls(table, options, *choose_model(table.target.task, vars(options), rows, streamed=streamed))
@@ -75,7 +75,7 @@ class Fitted:
     warned: list[str]
 
 
-def fit(job: Job) -> Fitted:
+def fit(job: FitJob) -> Fitted:
     """Fit what the settings ask for, and judge it."""
     table, options, why = job.table, job.options, job.why
     why += "; with --class-weight balanced" * bool(options.class_weight)
@@ -111,7 +111,7 @@ def _below_zero(table: Prepared, judged: Judgement) -> list[str]:
     return [f"{said} --loss log fits the logarithm, so that predictions are positive."] if below else []
 
 
-def refuse_unsupported(job: Job) -> None:
+def refuse_unsupported(job: FitJob) -> None:
     """Refuse options that this target or this model does not have."""
     table, options, name = job.table, job.options, job.name
     if options.class_weight and table.target.task == "regression":
@@ -148,7 +148,7 @@ def worth_telling(heard: list[warnings.WarningMessage], *, auto: bool = False) -
     return [said[0] + (f" (And {len(said) - 1} more like it.)" if said[1:] else "") for said in told.values()]
 
 
-def _fit_auto(job: Job) -> tuple[Any, Judgement]:
+def _fit_auto(job: FitJob) -> tuple[Any, Judgement]:
     import mercer
 
     table, options, y = job.table, job.options, job.table.target.values
@@ -182,7 +182,7 @@ def _fit_auto(job: Job) -> tuple[Any, Judgement]:
     return model, replace(judged, from_all_rows=tuple(shared))
 
 
-def search_for(job: Job) -> tuple[Any, Array]:
+def search_for(job: FitJob) -> tuple[Any, Array]:
     """The search for these options, not fitted yet, and the table as numbers."""
     import mercer
 
@@ -208,7 +208,7 @@ def search_for(job: Job) -> tuple[Any, Array]:
     return getattr(mercer, job.name)(**settings), table.encoder.transform(table.features)
 
 
-def _kernels(job: Job) -> list[Any]:
+def _kernels(job: FitJob) -> list[Any]:
     options, encoder = job.options, job.table.encoder
     if not options.without_data:
         return kernels_of(options.kernel or _FAMILIES, encoder)
@@ -230,7 +230,7 @@ def _most_folds(table: Prepared) -> int:
     return rarest_label(y)[1] if table.target.task == "classification" else len(y)
 
 
-def _fit_search(job: Job) -> tuple[Any, Judgement]:
+def _fit_search(job: FitJob) -> tuple[Any, Judgement]:
     import mercer
     from mercer.runtime.progress import duration
 
@@ -302,7 +302,7 @@ def _ladder_words(search: Any) -> list[str]:
     return [f"the candidate {' and '.join(found)}"] if found else []
 
 
-def landmarks_for(job: Job) -> tuple[Any, tuple[Any, ...]]:
+def landmarks_for(job: FitJob) -> tuple[Any, tuple[Any, ...]]:
     """A search on landmarks, not fitted yet, and what to give it: the table as numbers, or passes over it."""
     import mercer
 
@@ -343,7 +343,7 @@ def landmarks_for(job: Job) -> tuple[Any, tuple[Any, ...]]:
     return search, given
 
 
-def _fit_landmarks(job: Job) -> tuple[Any, Judgement]:
+def _fit_landmarks(job: FitJob) -> tuple[Any, Judgement]:
     table, options = job.table, job.options
     search, given = landmarks_for(job)
     search.fit(*given)

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from mercer.cli.fitting import Fitted, Job, fit, landmarks_for, refuse_unsupported, search_for, times_as_long
+from mercer.cli.fitting import FitJob, Fitted, fit, landmarks_for, refuse_unsupported, search_for, times_as_long
 from mercer.cli.leaks import LEAKAGE, find_leaks
 from mercer.cli.options import (
     FitOptions,
@@ -62,7 +62,7 @@ def run_fit(options: dict[str, Any]) -> None:
         if speak:
             lines = hints(table, columns)
             say("\n".join([data_words(table, target), *([""] if lines else []), *lines]) + "\n")
-        job = Job.of(table, how)
+        job = FitJob.of(table, how)
         if options["report"] is not None and job.name.startswith("Nystroem"):
             raise InputError(
                 f"--report is not supported for {job.name} ({job.why}): this model does not store held-out "
@@ -211,7 +211,7 @@ def run_explain(options: dict[str, Any]) -> None:
     how = FitOptions.parse(options)
     with limits(options):
         table = prepare(options["table"], TableOptions.parse(options))
-        job = Job.of(table, how)
+        job = FitJob.of(table, how)
         refuse_unsupported(job)
         say(data_words(table, options["target"]) + f"\n\n{job.name} ({job.why}).")
         for warning in table.warned:
@@ -237,7 +237,7 @@ def fit_seconds(rows: int, columns: int, encoded: int) -> float:
     )
 
 
-def auto_plan(job: Job) -> str:
+def auto_plan(job: FitJob) -> str:
     """What `fit` would do without settings, in words, with time and memory."""
     table, options = job.table, job.options
     rows = len(table.target.values)

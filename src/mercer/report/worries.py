@@ -1,4 +1,4 @@
-"""Warnings of a report: one table of rules, each with its level, its words and the facts that put values into them."""
+"""Warnings of a report: one table of checks, each with its level, its words and the facts that put values into them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Worry:
 
 
 @dataclass(frozen=True)
-class Rule:
+class Check:
     """Level, condition and templates of a kind of worry; the condition gives values to the templates where it holds."""
 
     level: Level
@@ -52,14 +52,14 @@ class Rule:
     text: str
 
     def worries(self, facts: ModelEvaluation) -> Iterator[Worry]:
-        """The templates with their values; `level` among these takes the place of the rule's own."""
+        """The templates with their values; `level` among these takes the place of the check's own."""
         for values in self.condition(facts):
             yield Worry(values.get("level", self.level), self.title.format(**values), self.text.format(**values))
 
 
 def worries(facts: ModelEvaluation) -> list[Worry]:
-    """All that the rules find, serious ones first."""
-    found = [worry for rule in _RULES for worry in rule.worries(facts)]
+    """All that the checks find, serious ones first."""
+    found = [worry for check in _CHECKS for worry in check.worries(facts)]
     return sorted(found, key=lambda worry: get_args(Level).index(worry.level))
 
 
@@ -196,50 +196,50 @@ def _extrapolation(facts: ModelEvaluation) -> Values:
 
 # -- the table ------------------------------------------------------------------------------------
 
-_RULES = (
-    Rule("serious", _useless, "Not shown to be better than the baseline",
-         "The error is not lower than the baseline error (predicting {baseline}) by more than chance would make "
-         "it. The columns may tell little about the target, there may be too few rows, or a few large targets may "
-         "dominate the squared error."),
-    Rule("serious", _leaks_told, "Possible target leakage", "{warning}"),
-    Rule("serious", _leaks, "Possible target leakage: {columns}",
-         "A column that by itself nearly determines {target} was often computed from it, or is known only after "
-         "it. If it is not known when predictions are needed, drop it and fit again."),
-    Rule("look", _few, "Only {rows} rows",
-         "With so few rows every estimate is uncertain, its standard error included. More rows would help more "
-         "than a better model."),
-    Rule("look", _outliers, "{outliers} among the residuals",
-         "The largest: {largest}. Check whether these rows are mistakes, or differ in something that no column "
-         "records. Rows are counted from 1, in the order of the table."),
-    Rule("look", _influential, "{carry} much of the error",
-         "Of all rows it is {error}; {errors}. Check whether such rows are mistakes. Rows are counted from 1, in "
-         "the order of the table."),
-    Rule("look", _edges, "The best candidate is on the edge of the grid",
-         "{edges} tried. There may be a better value outside the grid: extend the grid."),
-    Rule("look", _optimism, "Optimistic model selection",
-         "The cross-validation error of the best candidate is much lower than the out-of-sample error. Fewer "
-         "candidates or more rows reduce the difference; quote the out-of-sample error."),
-    Rule("look", _intervals, "Prediction intervals are too narrow",
-         "90 % intervals contain {share:.0f} % of {rows} held-out targets. Use a higher confidence."),
-    Rule("look", _unfound, "Low recall of {labels}",
-         "Recall: {recall}. If false negatives of these labels cost more than false positives, use class weights."),
-    Rule("look", _imbalance, "Label {label} is rare",
-         "{rows} of {all}. {recall} The overall error depends little on a rare label: see its recall and "
-         "precision."),
-    Rule("look", _missing, "Many missing values in {columns}",
-         "Missing values were imputed; with missing='mark' (the default) an indicator column is added. The "
-         "indicator helps only if values are missing for the same reasons in new rows."),
-    Rule("look", _extremes, "Extreme values in {columns}",
-         "Some values are more than {limit:.0f} standard deviations from the mean. Predictions near these values "
-         "depend on a few rows. Correct such values if they are mistakes; otherwise a logarithm may help."),
-    Rule("look", _copies, "{copies} among {rows} rows",
-         "When one copy is held out and another is in the training set, the error is too optimistic. If copies "
-         "belong together (the same patient, the same batch), keep them together with a group column."),
-    Rule("note", _bounds, "Tuning stopped at a bound for {members}", "Parameters at their bounds: {bounds}.{meaning}"),
-    Rule("note", _digits, "Nearly singular system",
-         "About {digits:.0f} decimal digits of the coefficients are correct, which is enough for predictions. A "
-         "larger alpha increases this number."),
-    Rule("note", _extrapolation, "Predictions outside the training range",
-         "Outside the range of the training data (see the table of columns), predictions of kernels such as "
-         "Gaussian tend to {centre}. The command mercer predict warns about such values."),
+_CHECKS = (
+    Check("serious", _useless, "Not shown to be better than the baseline",
+          "The error is not lower than the baseline error (predicting {baseline}) by more than chance would make "
+          "it. The columns may tell little about the target, there may be too few rows, or a few large targets may "
+          "dominate the squared error."),
+    Check("serious", _leaks_told, "Possible target leakage", "{warning}"),
+    Check("serious", _leaks, "Possible target leakage: {columns}",
+          "A column that by itself nearly determines {target} was often computed from it, or is known only after "
+          "it. If it is not known when predictions are needed, drop it and fit again."),
+    Check("look", _few, "Only {rows} rows",
+          "With so few rows every estimate is uncertain, its standard error included. More rows would help more "
+          "than a better model."),
+    Check("look", _outliers, "{outliers} among the residuals",
+          "The largest: {largest}. Check whether these rows are mistakes, or differ in something that no column "
+          "records. Rows are counted from 1, in the order of the table."),
+    Check("look", _influential, "{carry} much of the error",
+          "Of all rows it is {error}; {errors}. Check whether such rows are mistakes. Rows are counted from 1, in "
+          "the order of the table."),
+    Check("look", _edges, "The best candidate is on the edge of the grid",
+          "{edges} tried. There may be a better value outside the grid: extend the grid."),
+    Check("look", _optimism, "Optimistic model selection",
+          "The cross-validation error of the best candidate is much lower than the out-of-sample error. Fewer "
+          "candidates or more rows reduce the difference; quote the out-of-sample error."),
+    Check("look", _intervals, "Prediction intervals are too narrow",
+          "90 % intervals contain {share:.0f} % of {rows} held-out targets. Use a higher confidence."),
+    Check("look", _unfound, "Low recall of {labels}",
+          "Recall: {recall}. If false negatives of these labels cost more than false positives, use class weights."),
+    Check("look", _imbalance, "Label {label} is rare",
+          "{rows} of {all}. {recall} The overall error depends little on a rare label: see its recall and "
+          "precision."),
+    Check("look", _missing, "Many missing values in {columns}",
+          "Missing values were imputed; with missing='mark' (the default) an indicator column is added. The "
+          "indicator helps only if values are missing for the same reasons in new rows."),
+    Check("look", _extremes, "Extreme values in {columns}",
+          "Some values are more than {limit:.0f} standard deviations from the mean. Predictions near these values "
+          "depend on a few rows. Correct such values if they are mistakes; otherwise a logarithm may help."),
+    Check("look", _copies, "{copies} among {rows} rows",
+          "When one copy is held out and another is in the training set, the error is too optimistic. If copies "
+          "belong together (the same patient, the same batch), keep them together with a group column."),
+    Check("note", _bounds, "Tuning stopped at a bound for {members}", "Parameters at their bounds: {bounds}.{meaning}"),
+    Check("note", _digits, "Nearly singular system",
+          "About {digits:.0f} decimal digits of the coefficients are correct, which is enough for predictions. A "
+          "larger alpha increases this number."),
+    Check("note", _extrapolation, "Predictions outside the training range",
+          "Outside the range of the training data (see the table of columns), predictions of kernels such as "
+          "Gaussian tend to {centre}. The command mercer predict warns about such values."),
 )  # fmt: skip
