@@ -109,22 +109,22 @@ class ComplexityDisplay(_Curves):
         -------
         ComplexityDisplay
         """
-        given = np.asarray(values, dtype=np.float64)
-        if given.ndim != 1 or not given.size:
+        points = np.asarray(values, dtype=np.float64)
+        if points.ndim != 1 or not points.size:
             raise InputError(sentence("values of ComplexityDisplay", "a list of numbers", repr(values)))
-        found, progress = np.empty((3, len(given))), Progress("complexity", len(given), verbose=0)
+        errors, progress = np.empty((3, len(points))), Progress("complexity", len(points), verbose=0)
         inner = isinstance(estimator, Pipeline) and parameter not in estimator.get_params()
         full_name = f"{estimator.steps[-1][0]}__{parameter}" if inner else parameter
-        for i, value in enumerate(given):
+        for i, value in enumerate(points):
             model = clone(estimator).set_params(**{full_name: float(value)})
             result = cross_validate(model, X, y, cv=cv, repeats=repeats, random_state=random_state)
             held_out = 1.0 - result.mean if is_classifier(estimator) else -result.mean
-            found[:, i] = _loss(model.fit(X, y), X, y), held_out, result.standard_error
+            errors[:, i] = _loss(model.fit(X, y), X, y), held_out, result.standard_error
             progress.step()
-        order = np.argsort(given, kind="stable")
-        train, held, error = found[:, order]
+        order = np.argsort(points, kind="stable")
+        train, held, error = errors[:, order]
         names = x_label or parameter, y_label or _loss_name(estimator)
-        return cls(given[order], train, held, error, *names).plot(ax)
+        return cls(points[order], train, held, error, *names).plot(ax)
 
     def _mark_best(self, ax: Any) -> None:
         best = int(np.argmin(self.held_out))

@@ -119,8 +119,8 @@ class FitDisplay(Display):
         check_kind("FitDisplay", estimator, classifier=False)
         values = table(X, 1, 2)
         count = values.shape[1]
-        given = (x_label,) if isinstance(x_label, str) else x_label
-        labels = (*(column_labels(estimator, count) if given is None else given), y_label)
+        names = (x_label,) if isinstance(x_label, str) else x_label
+        labels = (*(column_labels(estimator, count) if names is None else names), y_label)
         targets = None if y is None else np.asarray(y, dtype=np.float64)
         if count == 2:
             first, second, rows = mesh(values, grid or 60)

@@ -102,8 +102,8 @@ class GramDisplay(Display, size=(6.0, 4.6)):
         return cls(matrix[np.ix_(order, order)], order, targets[order], y_label).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        drawn = ax.imshow(self.K, cmap=MAP, interpolation="nearest" if len(self.K) <= 400 else "antialiased")
-        self.figure_.colorbar(drawn, ax=ax, label="k(x, z)")
+        image = ax.imshow(self.K, cmap=MAP, interpolation="nearest" if len(self.K) <= 400 else "antialiased")
+        self.figure_.colorbar(image, ax=ax, label="k(x, z)")
         if self.y is None:
             label_axes(ax, "row", "row")
             return
@@ -165,12 +165,12 @@ class SpectrumDisplay(Display):
         -------
         SpectrumDisplay
         """
-        given = np.asarray(alphas, dtype=np.float64).ravel()
-        if not (np.isfinite(given) & (given > 0)).all():
+        penalties = np.asarray(alphas, dtype=np.float64).ravel()
+        if not (np.isfinite(penalties) & (penalties > 0)).all():
             raise InputError(sentence("alphas of SpectrumDisplay", "positive numbers", repr(alphas)))
         values, slack = _spectrum(kernel(X))
         kept = np.maximum(values, 0.0)
-        return cls(values, given, (kept / (kept + given[:, None])).sum(axis=1), slack).plot(ax)
+        return cls(values, penalties, (kept / (kept + penalties[:, None])).sum(axis=1), slack).plot(ax)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
@@ -215,8 +215,8 @@ class SpectrumDisplay(Display):
 
 def _spectrum(K: Array) -> tuple[Array, float]:
     """Eigenvalues in descending order, and what of them is rounding."""
-    found = GramSpectrum(check_gram(np.asarray(K, dtype=np.float64)), float(np.finfo(np.float64).eps))
-    return found.scaled_values[::-1] * found.unit, found.tolerance
+    spectrum = GramSpectrum(check_gram(np.asarray(K, dtype=np.float64)), float(np.finfo(np.float64).eps))
+    return spectrum.scaled_values[::-1] * spectrum.unit, spectrum.tolerance
 
 
 class SearchDisplay(Display):
@@ -279,18 +279,18 @@ class SearchDisplay(Display):
             must_be = "a search, such as KernelRidgeCV, or a Pipeline that ends in one"
             raise InputError(sentence("The search of SearchDisplay", must_be, type(search).__name__))
         check_is_fitted(search, "table_")
-        found = search.table_
-        if not hasattr(found, "mean"):
+        table = search.table_
+        if not hasattr(table, "mean"):
             raise InputError(
                 "SearchDisplay needs all scores of a search, which model files do not hold. Fit the search again."
             )
-        mean, error = found.mean.mean(axis=2), found.standard_error(search.folds_).mean(axis=2)
+        mean, error = table.mean.mean(axis=2), table.standard_error(search.folds_).mean(axis=2)
         best = np.unravel_index(np.nanargmax(mean), mean.shape)
         close = mean >= mean[best] - np.nan_to_num(error[best])
-        name, kernels = _ladder(found.kernels)
+        name, kernels = _ladder(table.kernels)
         winner = (search.choice_.kernel, search.choice_.alphas[0])
-        alphas = [f"{alpha:.3g}" for alpha in found.alphas]
-        return cls(mean, close, winner, kernels, alphas, x_label or name, found.scoring).plot(ax)
+        alphas = [f"{alpha:.3g}" for alpha in table.alphas]
+        return cls(mean, close, winner, kernels, alphas, x_label or name, table.scoring).plot(ax)
 
     def _figure_size(self) -> tuple[float, float]:
         return max(6.0, min(11.0, 2.6 + 0.45 * len(self.kernels))), 4.8
@@ -299,7 +299,7 @@ class SearchDisplay(Display):
         finite = self.scores[np.isfinite(self.scores)]
         # the worst candidates are often worse by orders of magnitude, and would take all colours
         low = float(np.quantile(finite, 0.3)) if finite.size > 3 else float(finite.min())
-        drawn = ax.pcolormesh(np.ma.masked_invalid(self.scores.T), cmap=MAP, vmin=low, vmax=float(finite.max()))
+        cells = ax.pcolormesh(np.ma.masked_invalid(self.scores.T), cmap=MAP, vmin=low, vmax=float(finite.max()))
         for colour, width in (("white", 4.0), (BLACK, 1.8)):
             for ends in _outline(self.close.T):
                 ax.plot(*ends, color=colour, linewidth=width, solid_capstyle="round", clip_on=False)
@@ -311,7 +311,7 @@ class SearchDisplay(Display):
         _ticks(ax.set_yticks, self.alphas, self.winner[1])
         label_axes(ax, self.name, "alpha")
         self.figure_.colorbar(
-            drawn,
+            cells,
             ax=ax,
             label=larger(self.scoring).replace(" (", "\n("),
             extend="min" if finite.min() < low else "neither",
