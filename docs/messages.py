@@ -24,7 +24,12 @@ HELPERS = {
 }
 
 # Functions that return a message, or the end of a message.
-RETURNING = {"_refusal": "InputError", "_csv_words": "InputError", "_stopped": "command line", "words": "command line"}
+RETURNING = {
+    "_refusal": "InputError",
+    "_csv_words": "InputError",
+    "_interrupt_words": "command line",
+    "words": "command line",
+}
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Help, proofs, plans, files, and one sentence for whatever is wrong.
 
-Covers: cli.kernel_text.
+Covers: cli.options.
 """
 
 import json

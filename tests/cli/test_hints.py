@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from mercer.cli.hints import errors_with_logarithm, hints, log_hint
-from mercer.cli.preparing import Said, prepare
+from mercer.cli.options import TableOptions
+from mercer.cli.preparing import prepare
 from refusals import tells
 
 N = 120
@@ -18,11 +19,11 @@ def table(rng):
 
 def prepared(table, folder, **said):
     table.to_csv(folder / "table.csv", index=False)
-    return prepare(str(folder / "table.csv"), Said("y", **said))
+    return prepare(str(folder / "table.csv"), TableOptions("y", **said))
 
 
 def told(table, folder, **said):
-    return hints(prepared(table, folder, **said), Said("y", **said))
+    return hints(prepared(table, folder, **said), TableOptions("y", **said))
 
 
 def with_column(name, values, rng, effect=None):

@@ -7,8 +7,9 @@ import pytest
 from cli_tables import FAST
 from written_tables import written
 
-from mercer.cli.leaks import given_away
-from mercer.cli.preparing import Said, prepare
+from mercer.cli.leaks import find_leaks
+from mercer.cli.options import TableOptions
+from mercer.cli.preparing import prepare
 from mercer.report.judging import Judgement
 
 POOR, PERFECT = (Judgement("root mean squared error", error, 0.1, 1.0, "by hand") for error in (0.9, 0.001))
@@ -38,7 +39,7 @@ def test_several_such_columns_are_named_together(leaking):
     rng = np.random.default_rng(1)
     y = rng.normal(size=30)
     written(leaking, "two.csv", {"a": 2 * y, "b": 3 * y, "y": y})
-    said = given_away(prepare("two.csv", Said("y")), "y", POOR)
+    said = find_leaks(prepare("two.csv", TableOptions("y")), "y", POOR)
     assert said[0].startswith("Possible target leakage: each of a and b alone nearly determines y.")
     assert said[0].endswith("--drop a --drop b.")
 
@@ -47,9 +48,9 @@ def test_labels_are_given_away_too_and_the_only_column_is_no_leak(leaking):
     code = np.arange(30) % 3
     labels = np.array(["red", "green", "blue"])[code]
     written(leaking, "labels.csv", {"code": code + 0.5, "x": np.arange(30) * 7 % 11, "y": labels})
-    said = given_away(prepare("labels.csv", Said("y")), "y", POOR)
+    said = find_leaks(prepare("labels.csv", TableOptions("y")), "y", POOR)
     assert said[0].startswith("Possible target leakage: column code alone")
-    assert given_away(prepare("labels.csv", Said("y", drop=("x",))), "y", POOR) == []
+    assert find_leaks(prepare("labels.csv", TableOptions("y", drop=("x",))), "y", POOR) == []
 
 
 def drawn(count, rows=60, seed=2):
@@ -68,7 +69,7 @@ def drawn(count, rows=60, seed=2):
 def test_a_formula_of_columns_is_found_with_its_columns_alone(folder, made, how):
     a, b, c = drawn(3)
     written(folder, "f.csv", {"a": a, "b": b, "c": c, "y": made(a, b, c)})
-    (said,) = given_away(prepare("f.csv", Said("y")), "y", POOR)
+    (said,) = find_leaks(prepare("f.csv", TableOptions("y")), "y", POOR)
     assert f"y is computed from {'a and c' if 'c' in how else 'a and b'} ({how})" in said
 
 
@@ -77,12 +78,12 @@ def test_noise_and_honest_signals_are_no_leak(folder):
     noise = np.random.default_rng(5).normal(size=60)
     for y in (noise, a + b + 0.3 * noise, np.sin(a) * b):
         written(folder, "f.csv", {"a": a, "b": b, "c": c, "y": y})
-        assert given_away(prepare("f.csv", Said("y")), "y", POOR) == []
+        assert find_leaks(prepare("f.csv", TableOptions("y")), "y", POOR) == []
 
 
 def test_a_model_that_explains_all_is_told_with_the_columns_that_do(folder):
     a, b, c = drawn(3, rows=400)
     written(folder, "f.csv", {"a": a, "b": b, "c": c, "y": np.sin(a) + np.cos(b)})
-    (said,) = given_away(prepare("f.csv", Said("y")), "y", PERFECT)
+    (said,) = find_leaks(prepare("f.csv", TableOptions("y")), "y", PERFECT)
     assert "the model explains more than 99.99 % of the variance of y, mostly from" in said
     assert said.endswith(("--drop a --drop b.", "--drop b --drop a."))

@@ -13,7 +13,7 @@ from cli_tables import FAST
 from one_process import together
 from pyarrow import parquet
 
-from mercer.cli import refusals, reporting
+from mercer.cli import refusals, running
 from mercer.cli.refusals import words
 from refusals import tells
 
@@ -139,7 +139,7 @@ def stop(*_):
 
 def test_ctrl_c_says_what_was_written(run, folder, monkeypatch):
     given = ("fit", "houses.csv", "--target", "price", *FAST, "--report", "r.html")
-    monkeypatch.setattr(reporting, "write", stop)
+    monkeypatch.setattr(running, "_write_report", stop)
     said = run(*given, code=1).stderr
     assert said == "mercer: Stopped; written: the model model.mercer; not written: the report r.html.\n"
     said = run(*given, code=1).stderr  # replaced
@@ -161,7 +161,7 @@ def test_ctrl_c_after_everything_was_written_says_so(run, folder, monkeypatch):
 
 
 def test_ctrl_c_in_predict_says_what_was_written(run, folder, monkeypatch, houses_model):
-    monkeypatch.setattr("mercer.cli.running._tell_strangers", stop)
+    monkeypatch.setattr("mercer.cli.predicting._tell_strangers", stop)
     said = run("predict", "model.mercer", "new.csv", code=1).stderr
     assert said == "mercer: Stopped; what went to standard output may be incomplete.\n"
     said = run("predict", "model.mercer", "new.csv", "--out", "o.csv", code=1).stderr

@@ -1,7 +1,6 @@
 """Displays: what is drawn is what was found, on the axes given, without a screen.
 
-Covers: displays.bars, displays.bias_variance, displays.boundary, displays.coverage, displays.curves, displays.effect,
-displays.fit, displays.gram, displays.look, displays.nested, displays.null, displays.residuals, displays.search.
+Covers: displays.curves, displays.errors, displays.fits, displays.look, displays.selection.
 """
 
 import subprocess
@@ -50,7 +49,7 @@ from mercer.displays import (
     SearchDisplay,
     SpectrumDisplay,
 )
-from mercer.displays.search import _outline
+from mercer.displays.selection import _outline
 from mercer.insight.intervals import Coverage
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 from mercer.runtime.progress import listening

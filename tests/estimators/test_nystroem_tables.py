@@ -11,7 +11,8 @@ import pytest
 
 import mercer
 from mercer import NystroemRidge, NystroemRidgeClassifier, NystroemRidgeClassifierCV, NystroemRidgeCV
-from mercer.cli.preparing import Said, prepare
+from mercer.cli.options import TableOptions
+from mercer.cli.preparing import prepare
 from mercer.errors import LeftOutWarning
 from mercer.kernels import Gaussian
 from refusals import refusal, tells
@@ -78,7 +79,7 @@ def test_the_encoding_is_that_of_the_command_line(table):
     kept = table.drop(columns=["share", "owner"])
     kept.to_parquet("kept.parquet")
     ours = search().fit("kept.parquet", "price")
-    theirs = prepare("kept.parquet", Said("price"))
+    theirs = prepare("kept.parquet", TableOptions("price"))
     assert json.dumps(ours.encoder_.state()[0]) == json.dumps(theirs.encoder.state()[0])
     given = theirs.encoder.transform(theirs.features), theirs.target.values
     assert ours.best_score_ == search().fit(*given).best_score_

@@ -18,7 +18,7 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, TimeSeriesS
 
 from mercer import KernelRidge, KernelRidgeCV, threads
 from mercer.errors import InputError
-from mercer.insight.intervals import Coverage, covered, ranks
+from mercer.insight.intervals import Coverage, count_covered, ranks
 from mercer.kernels import Gaussian, Linear, Polynomial
 from refusals import tells
 from views import read_only
@@ -317,7 +317,7 @@ def test_skewed_noise_is_covered_by_the_jackknife(rng):
 
 def test_coverage_counts_rows_inside_per_target():
     lower, upper = np.zeros((4, 2)), np.full((4, 2), 2.0)
-    found = covered(lower, upper, np.array([[0.0, 1.0], [2.0, 3.0], [-1.0, 1.0], [1.0, 1.0]]), 0.9, "cv+")
+    found = count_covered(lower, upper, np.array([[0.0, 1.0], [2.0, 3.0], [-1.0, 1.0], [1.0, 1.0]]), 0.9, "cv+")
     assert found.share.tolist() == [0.75, 0.75]
     assert found.width.tolist() == [2.0, 2.0]
     assert float(found) == 0.75
@@ -327,7 +327,7 @@ def test_coverage_counts_rows_inside_per_target():
 
 
 def test_ends_that_crossed_hold_nothing():
-    found = covered(np.ones(2), np.zeros(2), np.full(2, 0.5), 0.1, "jackknife+")
+    found = count_covered(np.ones(2), np.zeros(2), np.full(2, 0.5), 0.1, "jackknife+")
     assert (found.share, found.width) == (0.0, 0.0)
 
 

@@ -8,7 +8,7 @@ import pytest
 import mercer
 from mercer.cli.commands import cli
 from mercer.errors import InputError
-from mercer.lab.exports import MODULES, bundled, export, page_text, write_static
+from mercer.lab.exports import MODULES, bundle_modules, export, page_text, write_static
 from mercer.lab.jobs import Jobs
 from refusals import refusal, tells
 
@@ -115,7 +115,7 @@ def test_a_page_that_does_not_fit_on_the_disk_leaves_nothing(tmp_path):
 
 
 def test_the_bundle_has_every_module_once_and_no_links_between_them():
-    text = bundled()
+    text = bundle_modules()
     assert not re.search(r"^\s*(import|export)\b", text, re.MULTILINE)
     names = re.findall(r"^(?:async )?(?:const|function|class) (\w+)", text, re.MULTILINE)
     assert len(names) == len(set(names))

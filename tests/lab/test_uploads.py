@@ -24,7 +24,7 @@ def upload():
 
 
 def test_columns_of_numbers_and_of_two_labels_are_told(upload):
-    told = upload.told()
+    told = upload.description()
     assert told["columns"] == ["area", "rooms"]
     assert told["labels"] == ["town", "sold"]
     assert told["notes"] == ["Column 'same' does not vary and is left out."]
@@ -133,7 +133,7 @@ def test_tables_that_are_too_large_are_refused_before_they_are_read(make, most, 
     raw, uploads = make(), Uploads()
     monkeypatch.setattr("mercer.lab.uploads.read_table", None)
     assert tells(refusal(uploads.read, raw, "x"), f"at most {most}")
-    assert uploads.told() == []
+    assert uploads.descriptions() == []
 
 
 @pytest.mark.parametrize("stored", ["PLAIN", "RLE_DICTIONARY", "DELTA_BYTE_ARRAY"])

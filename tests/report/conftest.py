@@ -7,8 +7,8 @@ import mercer
 from mercer import TableEncoder
 from mercer.errors import EdgeOfGridWarning
 from mercer.estimators.table_model import TableModel
-from mercer.report.data import Origin
-from mercer.report.facts import gather
+from mercer.report.evaluation import gather
+from mercer.report.facts import Origin
 from mercer.report.rendering import page
 from mercer.report.subject import subject_of
 from remembered import fitted

@@ -1,6 +1,6 @@
 """The page as a file: alone, small, in order, escaped, and readable without eyes.
 
-Covers: report.pictures, report.svg.
+Covers: report.pictures.
 """
 
 import re
@@ -15,12 +15,11 @@ from report_tables import DOLLARS, HOSTILE, LABEL
 import mercer
 from mercer.errors import InputError, ModelFileError
 from mercer.report import Origin, write_report
-from mercer.report.facts import gather
+from mercer.report.evaluation import gather
 from mercer.report.judging import held_out_of
 from mercer.report.pictures import _against
-from mercer.report.rendering import page
+from mercer.report.rendering import as_svg, page
 from mercer.report.subject import subject_of
-from mercer.report.svg import drawn
 from refusals import tells
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("report")]  # the reports are made once
@@ -184,7 +183,7 @@ def test_names_that_no_line_can_hold_do_no_harm(tmp_path):
 def test_a_thousand_points_stay_small(search_facts):
     y = np.random.default_rng(1).normal(size=2000)
     figure, title, text = _against(replace(search_facts, held=held_out_of(y, 0.5 * y)), "observed")
-    assert len(drawn(figure, "points", title, text)) < 150_000
+    assert len(as_svg(figure, "points", title, text)) < 150_000
     assert text.endswith("1500 of 2000 rows are shown.")
 
 

@@ -1,7 +1,6 @@
 """The numbers of a report against the same numbers worked out by hand.
 
-Covers: estimators.leakage, report.data, report.estimates, report.judging, report.refits,
-report.subject.
+Covers: estimators.leakage, report.judging, report.refits, report.subject.
 """
 
 import hashlib
@@ -20,12 +19,11 @@ from mercer.estimators.auto_evaluation import Evaluation, _lenders
 from mercer.estimators.leakage import ROWS
 from mercer.estimators.table_model import TableModel
 from mercer.kernels import Gaussian, Linear
-from mercer.report.choices import CommitteeChoice, SearchChoice
-from mercer.report.data import Origin, data_of
-from mercer.report.facts import gather, reproduction_of, spectrum_of
+from mercer.report.evaluation import gather, reproduction_of, spectrum_of
+from mercer.report.facts import CommitteeChoice, Origin, SearchChoice, data_of
 from mercer.report.judging import held_out_of, judge, training_error
-from mercer.report.labels import OTHERS, _pooled, calibration_of
-from mercer.report.refits import coverages, influences, refitted, said_alone, sampled
+from mercer.report.labels import OTHERS, _pool_rare_labels, calibration_of
+from mercer.report.refits import coverages, fold_refits, influences, sample_rows, skill_alone
 from mercer.report.subject import subject_of
 from mercer.report.words import coverage_words
 from refusals import tells
@@ -51,7 +49,7 @@ def lines():
 def test_the_table_is_counted(search_facts, searched):
     data, (_, table, y) = search_facts.data, searched
     gaps = int(np.isnan(table[DOLLARS]).sum())
-    assert (data.rows, data.missing, data.copies, data.used, data.ignored) == (60, gaps, 0, 4, ("house",))
+    assert (data.rows, data.missing, data.copies, data.feature_count, data.ignored) == (60, gaps, 0, 4, ("house",))
     assert data.numbers == pytest.approx((y.min(), y.mean(), y.max(), y.std()))
     by_name = {column.name: column for column in data.columns}
     assert by_name[DOLLARS].missing == gaps
@@ -201,7 +199,9 @@ def test_the_matrix_of_labels_counts_every_row(label_facts, labelled):
 def test_many_labels_are_pooled():
     matrix = np.diag(np.arange(1, 16))
     matrix[0, 14] = 5
-    names, pooled = _pooled([f"l{k}" for k in range(15)], matrix, np.argsort(-matrix.sum(axis=1), kind="stable"))
+    names, pooled = _pool_rare_labels(
+        [f"l{k}" for k in range(15)], matrix, np.argsort(-matrix.sum(axis=1), kind="stable")
+    )
     assert len(names) == 12
     assert names[-1] == OTHERS
     assert pooled.sum() == matrix.sum()
@@ -241,19 +241,19 @@ def test_a_search_for_labels_has_them_too():
 def test_a_column_that_the_kernel_does_not_see_has_no_influence_at_all(lines):
     model = mercer.KernelRidgeCV([Linear().on([0])], [1.0], **PLAIN).fit(lines.Z, lines.y)
     subject = replace(lines, model=model)
-    first, second = influences(subject, refitted(subject))
+    first, second = influences(subject, fold_refits(subject))
     assert (first.name, second.name) == ("x1", "x2")
     assert (second.rise, second.standard_error) == (0.0, 0.0)
-    before = np.concatenate([each.predict(lines.Z[each.test]) - lines.y[each.test] for each in refitted(subject)])
+    before = np.concatenate([each.predict(lines.Z[each.test]) - lines.y[each.test] for each in fold_refits(subject)])
     root = math.sqrt(np.mean(before**2))
     assert first.rise > 5 * root  # 3 x against a noise of 0.5
     assert first.rise > 5 * first.standard_error
 
 
 def test_refits_have_not_seen_what_they_are_tried_on(lines):
-    parts = [each.test for each in refitted(lines)]
+    parts = [each.test for each in fold_refits(lines)]
     assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(60))
-    refit = refitted(lines)[0]
+    refit = fold_refits(lines)[0]
     train = np.setdiff1d(np.arange(60), refit.test)
     again = mercer.KernelRidge(1.0, kernel=lines.model.best_kernel_, fit_intercept=True)
     expected = again.fit(lines.Z[train], lines.y[train]).predict(lines.Z[refit.test])
@@ -262,16 +262,16 @@ def test_refits_have_not_seen_what_they_are_tried_on(lines):
 
 def test_groups_stay_together_in_refits(lines):
     groups = np.repeat(np.arange(12), 5)
-    for each in refitted(replace(lines, groups=groups)):
+    for each in fold_refits(replace(lines, groups=groups)):
         inside = set(groups[each.test])
         assert not inside & set(np.delete(groups, each.test))
 
 
 def test_a_column_that_gives_the_target_away_explains_it_alone(lines, label_facts):
     given_away = replace(lines, Z=np.column_stack([lines.y, lines.Z[:, 1]]))
-    assert said_alone(given_away, 0) == pytest.approx(1.0)
-    assert said_alone(given_away, 1) < 0.3
-    assert said_alone(replace(lines, y=np.zeros(60)), 0) == 0.0
+    assert skill_alone(given_away, 0) == pytest.approx(1.0)
+    assert skill_alone(given_away, 1) < 0.3
+    assert skill_alone(replace(lines, y=np.zeros(60)), 0) == 0.0
     alone = {each.name: each.alone for each in label_facts.influence}
     assert alone["size"] > 0.5 > alone[HOSTILE]
 
@@ -280,7 +280,7 @@ def test_few_rows_are_shuffled_too():
     Z = np.arange(7.0)[:, None]
     search = mercer.KernelRidgeCV([Gaussian(3.0)], [1e-6], cv=7, fit_intercept=True).fit(Z, Z[:, 0] ** 2)
     few = subject_of(search, Z, Z[:, 0] ** 2, target="y")
-    refits = refitted(few)
+    refits = fold_refits(few)
     lender = _lenders(refits, np.random.default_rng(0))
     assert sorted(lender) == list(range(7))
     assert (lender != np.arange(7)).all()
@@ -289,9 +289,9 @@ def test_few_rows_are_shuffled_too():
 
 def test_many_rows_are_drawn_from(lines):
     many = replace(lines, y=np.zeros(ROWS + 7))
-    rows = sampled(many)
+    rows = sample_rows(many)
     assert len(np.unique(rows)) == ROWS
-    assert np.array_equal(rows, sampled(many))
+    assert np.array_equal(rows, sample_rows(many))
 
 
 # -- intervals and the spectrum -------------------------------------------------------------------
@@ -307,9 +307,9 @@ def test_coverage_of_an_automatic_model_counts_the_outer_residuals(auto_facts, a
 
 
 def test_coverage_of_a_search_counts_refits(lines):
-    found, _, how = coverages(lines, refitted(lines), judge(lines))
+    found, _, how = coverages(lines, fold_refits(lines), judge(lines))
     at = next(each for each in found if each.confidence == 0.9)
-    parts = [each.models[0][1].coverage(lines.Z[each.test], lines.y[each.test], 0.9) for each in refitted(lines)]
+    parts = [each.models[0][1].coverage(lines.Z[each.test], lines.y[each.test], 0.9) for each in fold_refits(lines)]
     assert float(at) == pytest.approx(np.mean([part.share for part in parts]))
     assert "jackknife+" in how
 
@@ -317,7 +317,7 @@ def test_coverage_of_a_search_counts_refits(lines):
 def test_without_an_outer_loop_coverage_comes_from_refits(auto):
     model, table, y, _ = auto
     subject = subject_of(model, table, y, target="price")
-    found, _, how = coverages(subject, refitted(subject), judge(subject))
+    found, _, how = coverages(subject, fold_refits(subject), judge(subject))
     assert found[0].rows == len(y)
     assert "the interval widths were computed from all rows" in how
 
@@ -331,7 +331,7 @@ def test_intervals_by_size_of_the_prediction_show_noise_that_grows_with_the_targ
     else:
         model = mercer.AutoRegressor(committee=False, loss=loss, time_budget=5.0).fit(X, y)
     subject = subject_of(model, X, y, target="price")
-    refits, judged = refitted(subject), judge(subject)
+    refits, judged = fold_refits(subject), judge(subject)
     found, by_size, _ = coverages(subject, refits, judged)
     at = next(each for each in found if each.confidence == 0.9)
     small, middle, large = by_size

@@ -1,6 +1,6 @@
 """Sentences and worries, at the edges of what there is to say.
 
-Covers: report.choices, report.worries.
+Covers: report.worries.
 """
 
 from dataclasses import replace
@@ -11,10 +11,9 @@ import pytest
 import mercer
 from mercer.insight.intervals import Coverage
 from mercer.kernels import Gaussian, Linear
-from mercer.report import estimates, words
-from mercer.report.choices import CommitteeChoice, MemberFact, _named
-from mercer.report.data import Origin
-from mercer.report.facts import gather
+from mercer.report import words
+from mercer.report.evaluation import gather
+from mercer.report.facts import CommitteeChoice, MemberFact, Origin, _bound_names
 from mercer.report.labels import LabelFact
 from mercer.report.refits import ColumnImportance
 from mercer.report.subject import subject_of
@@ -98,7 +97,7 @@ def test_more_labels_than_a_sentence_holds():
     facts = gather(subject_of(search, Z, y, target="y"), None, Origin())
     assert words.data_words(facts)[1].endswith("e (8) and 2 more.")
     assert facts.judged.error == 0.0
-    assert estimates.quantity(facts.judged, 0.0) == "0.0 %"
+    assert words.quantity(facts.judged, 0.0) == "0.0 %"
 
 
 def test_the_choice_of_a_search_says_how_close_it_was(search_facts):
@@ -127,15 +126,15 @@ def test_the_choice_of_a_committee_says_who_votes(auto_facts):
 
 
 def test_estimates_run_from_the_naive_to_the_honest(search_facts, auto, auto_facts):
-    found = estimates.estimates(search_facts)
+    found = words.estimates(search_facts)
     assert [each.quoted for each in found] == [False, False, True, False]
     assert [each.value for each in found][2] == search_facts.judged.error
     assert found[2].worth == "Nested cross-validation, 4-fold, shuffled. Quote this number."
     plain = replace(auto_facts, judged=replace(auto_facts.judged, outer=False))
-    assert [each.name for each in estimates.estimates(plain)] == [
+    assert [each.name for each in words.estimates(plain)] == [
         "Training rows", "Out-of-sample (estimated)", "Baseline (predicting the mean)",
     ]  # fmt: skip
-    assert estimates.optimism_words(plain)[0].startswith("No outer cross-validation was run.")
+    assert words.optimism_words(plain)[0].startswith("No outer cross-validation was run.")
 
 
 @pytest.mark.parametrize(
@@ -160,12 +159,12 @@ def test_estimates_run_from_the_naive_to_the_honest(search_facts, auto, auto_fac
 )
 def test_optimism_is_told_with_its_sign(search_facts, naive, spread, said):
     judged = replace(search_facts.judged, error=4.0, naive=naive, standard_error=spread)
-    assert estimates.optimism_words(replace(search_facts, judged=judged)) == [said]
+    assert words.optimism_words(replace(search_facts, judged=judged)) == [said]
 
 
 def test_one_score_has_no_standard_error(search_facts):
-    assert estimates.give_or_take(replace(search_facts.judged, standard_error=np.nan)) == ""
-    assert estimates.give_or_take(replace(search_facts.judged, standard_error=0.123)) == "\u00a0±\u00a00.12"
+    assert words.give_or_take(replace(search_facts.judged, standard_error=np.nan)) == ""
+    assert words.give_or_take(replace(search_facts.judged, standard_error=0.123)) == "\u00a0±\u00a00.12"
 
 
 def test_scores_are_not_called_errors(search_facts):
@@ -276,9 +275,9 @@ def test_bounds_and_digits_are_good_to_know(auto_facts):
 def test_widths_on_a_bound_are_told_by_the_columns_they_belong_to(auto):
     model, table, y, _ = auto
     subject = subject_of(model, table, y, target="price")
-    own = [[int(i) for i in np.flatnonzero(subject.place == place)] for place in subject.used[:2]]
-    names = [subject.columns[place].name for place in subject.used[:2]]
-    assert _named(["alpha", f"width{own[0]}", f"width{own[1]}"], subject) == (
+    own = [[int(i) for i in np.flatnonzero(subject.place == place)] for place in subject.feature_places[:2]]
+    names = [subject.columns[place].name for place in subject.feature_places[:2]]
+    assert _bound_names(["alpha", f"width{own[0]}", f"width{own[1]}"], subject) == (
         "alpha",
         f"width of {' and '.join(names)}",
     )
@@ -292,16 +291,16 @@ def test_widths_on_a_bound_are_told_by_the_columns_they_belong_to(auto):
 
 def test_estimates_that_differ_by_rounding_agree(search_facts):
     judged = replace(search_facts.judged, error=17720.0, naive=17720.0 + 8e-8)
-    assert estimates.optimism_words(replace(search_facts, judged=judged)) == [
+    assert words.optimism_words(replace(search_facts, judged=judged)) == [
         "The cross-validation error of the best candidate and the out-of-sample error agree."
     ]
 
 
 def test_large_numbers_are_written_out(search_facts):
     judged = replace(search_facts.judged, error=361634.2, standard_error=12345.0)
-    assert estimates.quantity(judged, judged.error) + estimates.give_or_take(judged) == "361600\u00a0±\u00a012000"
+    assert words.quantity(judged, judged.error) + words.give_or_take(judged) == "361600\u00a0±\u00a012000"
     shares = replace(judged, share=True)
-    assert estimates.quantity(shares, 0.1834) == "18.3 %"
+    assert words.quantity(shares, 0.1834) == "18.3 %"
 
 
 def test_the_only_column_is_no_leak(small):

@@ -56,14 +56,8 @@ def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | No
     rows, and so are labels of one or two rows.
     """
     if cells.family == "date":
-        raise InputError(
-            sentence(
-                f"Target {name!r}",
-                "numbers or labels",
-                "dates",
-                "Replace the dates by a number, such as days since a fixed date.",
-            )
-        )
+        hint = "Replace the dates by a number, such as days since a fixed date."
+        raise InputError(sentence(f"Target {name!r}", "numbers or labels", "dates", hint))
     column, numbers = cells.values, cells.family == "number"
     labels = column if numbers and not cells.declared else np.array([as_label(cell) for cell in written])
     distinct = np.unique(labels)
@@ -75,9 +69,9 @@ def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | No
         return Target(column, "regression", "set by --task")
     why = "set by --task" if asked else ""
     if cells.declared or not numbers:
-        return _labelled(name, labels, why or f"its values are labels, {len(distinct)} distinct")
+        return _label_target(name, labels, why or f"its values are labels, {len(distinct)} distinct")
     if asked == "classification" or len(distinct) == 2:
-        return _labelled(name, _whole(labels), why or "its values are numbers, but only two distinct ones")
+        return _label_target(name, _whole(labels), why or "its values are numbers, but only two distinct ones")
     whole = bool((distinct == np.floor(distinct)).all())
     if whole and len(distinct) == len(column) and (np.diff(column) == 1).all():
         first = ", ".join(map(as_label, column[:3]))
@@ -90,7 +84,7 @@ def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | No
     return Target(column, "regression", why)
 
 
-def _labelled(name: str, labels: Array, why: str) -> Target:
+def _label_target(name: str, labels: Array, why: str) -> Target:
     count = int(np.unique(labels).size)
     if count > 2 and 2 * count > labels.size:
         raise InputError(
@@ -169,7 +163,7 @@ def choose_model(task: Task, given: dict[str, Any], rows: int = 0, *, streamed: 
     >>> choose_model("regression", {"rule": "one_se"})
     ('KernelRidgeCV', 'because of --rule')
     """
-    from mercer.estimators.auto_core import FULL_SYSTEMS
+    from mercer.estimators.auto_core import FULL_SYSTEMS, fixed_seconds
 
     asked = [option for name, option in _NEEDS.items() if given.get(name)]
     if rows > FULL_SYSTEMS and asked == ["--checkpoint"]:
@@ -180,14 +174,8 @@ def choose_model(task: Task, given: dict[str, Any], rows: int = 0, *, streamed: 
     if asked:
         name = "KernelRidgeCV" if task == "regression" else "KernelRidgeClassifierCV"
         return name, f"because of {' and '.join(asked)}"
-    if _is_short(given.get("time_budget"), rows):
+    budget = given.get("time_budget")
+    if budget is not None and rows > _FEW_ROWS and fixed_seconds(rows) > budget:
         name = "NystroemRidgeCV" if task == "regression" else "NystroemRidgeClassifierCV"
         return name, f"landmarks, to keep --time-budget with {rows} rows"
     return ("AutoRegressor" if task == "regression" else "AutoClassifier"), "the default"
-
-
-def _is_short(budget: float | None, rows: int) -> bool:
-    """Whether the automatic models need longer than this for so many rows."""
-    from mercer.estimators.auto_core import fixed_seconds
-
-    return budget is not None and rows > _FEW_ROWS and fixed_seconds(rows) > budget

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mercer.cli.refusals import Told, say
+from mercer.cli.refusals import CommandGroup, say
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -18,7 +18,7 @@ def _examples(*lines: str, head: str = "Examples:") -> str:
 
 
 @click.group(
-    cls=Told,
+    cls=CommandGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_examples(
         "mercer fit houses.csv --target price",
@@ -226,7 +226,7 @@ def fit(**options: Any) -> None:
 @click.option("--id", "row_id", metavar="COLUMN", help="Row identifiers to write beside the predictions.")
 def predict(**options: Any) -> None:
     """Predict the target of MODEL for every row of TABLE (CSV, TSV, Parquet, or - for standard input)."""
-    from mercer.cli.running import run_predict
+    from mercer.cli.predicting import run_predict
 
     run_predict(options)
 
@@ -247,7 +247,7 @@ def score(**options: Any) -> None:
     For numbers: errors, bias and the share inside 90 % intervals. For labels: wrong labels, log loss, AUC,
     precision and recall of each class, and calibration.
     """
-    from mercer.cli.running import run_score
+    from mercer.cli.predicting import run_score
 
     run_score(options)
 

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from mercer.cli import clock
 from mercer.cli.choices import choose_model, rarest_label
+from mercer.cli.options import FitOptions, kernels_of
 from mercer.cli.preparing import Prepared
 from mercer.cli.refusals import flags
 from mercer.data.folds import Copies
-from mercer.data.rows import Array
-from mercer.errors import IllConditionedWarning, InputError, LeakageWarning, LeftOutWarning, MercerWarning, sentence
+from mercer.data.rows import Array, Rows
+from mercer.errors import (
+    IllConditionedWarning,
+    InputError,
+    LeakageWarning,
+    LeftOutWarning,
+    MercerWarning,
+    sentence,
+)
 from mercer.estimators.auto_losses import check_loss
 from mercer.estimators.evaluation import AsError
-from mercer.kernels import Kernel, parse
-from mercer.report.judging import Judgement, baseline_score, dummy_score, judge, judged_search
+from mercer.kernels import parse
+from mercer.report.judging import Judgement, baseline_score, dummy_score, judge, judge_nested
 from mercer.report.subject import subject_of
 from mercer.tables import TableEncoder
 
-_FAMILIES = ["gaussian", "laplacian"]  # where a search is asked for and no kernel is named
+_FAMILIES = ["gaussian", "laplacian"]  # where a search is options for and no kernel is named
 _FINITE = ["linear", "polynomial(degree=2)"]  # the same, where no training row may be kept
 _LEAST_SHARE = 0.3  # of a time budget that the last and longest step gets, whatever was spent before
 _FOLDS = 10
@@ -32,26 +39,30 @@ _AFTER = 0.5  # seconds of a time budget that writing the model and looking for 
 _MANY = 200_000  # rows that a mean is judged by
 
 
-@dataclass(frozen=True)
-class FitOptions:
-    """How to fit, as said on the command line."""
+@dataclass(frozen=True, eq=False)
+class FitJob:
+    """A table ready to be fitted, how to fit it, and the class of model that follows from both.
 
-    kernel: tuple[str, ...] = ()
-    alphas: tuple[float, ...] = ()
-    rule: str | None = None
-    folds: int | None = None
-    repeats: int | None = None
-    scoring: str | None = None
-    time_budget: float | None = None
-    checkpoint: str | None = None
-    seed: int = 0
-    verbose: int = 1
-    dask: str | None = None
-    without_data: bool = False
-    class_weight: str | None = None
-    loss: str = "auto"
-    copies: str | None = None
-    begun: float = field(default_factory=lambda: clock.pop("begun", time.monotonic()))
+    Attributes
+    ----------
+    table : Prepared
+        Features, target, groups and weights.
+    options : FitOptions
+        Settings of the fit.
+    name, why : str
+        The class of the model, and the reason for it.
+    """
+
+    table: Prepared
+    options: FitOptions
+    name: str
+    why: str
+
+    @classmethod
+    def of(cls, table: Prepared, options: FitOptions) -> FitJob:
+        """The job with the class of model that `choose_model` chooses."""
+        rows, streamed = len(table.target.values), table.stream is not None
+        return cls(table, options, *choose_model(table.target.task, vars(options), rows, streamed=streamed))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,20 +75,17 @@ class Fitted:
     warned: list[str]
 
 
-def fit(table: Prepared, asked: FitOptions) -> Fitted:
+def fit(job: FitJob) -> Fitted:
     """Fit what the settings ask for, and judge it."""
-    task, rows = table.target.task, len(table.target.values)
-    name, why = choose_model(task, vars(asked), rows, streamed=table.stream is not None)
-    why += "; with --class-weight balanced" * bool(asked.class_weight) + f"; with --loss {asked.loss}" * (
-        asked.loss != "auto"
-    )
-    refuse_unsupported(table, asked, name)
-    make = _fit_auto if name.startswith("Auto") else _fit_landmarks if name.startswith("Nystroem") else _fit_search
+    table, options, why = job.table, job.options, job.why
+    why += "; with --class-weight balanced" * bool(options.class_weight)
+    why += f"; with --loss {options.loss}" * (options.loss != "auto")
+    refuse_unsupported(job)
+    auto, landmarks = job.name.startswith("Auto"), job.name.startswith("Nystroem")
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        model, judgement = make(name, table, asked)
-    auto = make is _fit_auto
-    own = _below_zero(table, judgement) if auto else _copies_apart(table) if make is _fit_search else []
+        model, judgement = (_fit_auto if auto else _fit_landmarks if landmarks else _fit_search)(job)
+    own = _below_zero(table, judgement) if auto else [] if landmarks else _copies_apart(table)
     return Fitted(model, why, judgement, [*own, *worth_telling(heard, auto=auto)])
 
 
@@ -103,19 +111,20 @@ def _below_zero(table: Prepared, judged: Judgement) -> list[str]:
     return [f"{said} --loss log fits the logarithm, so that predictions are positive."] if below else []
 
 
-def refuse_unsupported(table: Prepared, asked: FitOptions, name: str) -> None:
+def refuse_unsupported(job: FitJob) -> None:
     """Refuse options that this target or this model does not have."""
-    if asked.class_weight and table.target.task == "regression":
+    table, options, name = job.table, job.options, job.name
+    if options.class_weight and table.target.task == "regression":
         raise InputError("--class-weight needs labels; this target is numeric. Remove --class-weight.")
-    if asked.loss != "auto" and table.target.task == "classification":
+    if options.loss != "auto" and table.target.task == "classification":
         raise InputError("--loss needs a numeric target; this target has labels. Remove --loss.")
     if table.target.task == "regression":
-        check_loss(asked.loss, table.target.values, "The target", ordered=table.times is not None)
+        check_loss(options.loss, table.target.values, "The target", ordered=table.times is not None)
     unwanted = {
         "--time": table.times is not None,
-        "--class-weight": asked.class_weight and name.startswith("Nystroem"),
-        "--loss": asked.loss != "auto",
-        "--copies": asked.copies is not None,
+        "--class-weight": options.class_weight and name.startswith("Nystroem"),
+        "--loss": options.loss != "auto",
+        "--copies": options.copies is not None,
     }
     for option, given in unwanted.items() if not name.startswith("Auto") else ():
         if given:
@@ -139,30 +148,30 @@ def worth_telling(heard: list[warnings.WarningMessage], *, auto: bool = False) -
     return [said[0] + (f" (And {len(said) - 1} more like it.)" if said[1:] else "") for said in told.values()]
 
 
-def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judgement]:
+def _fit_auto(job: FitJob) -> tuple[Any, Judgement]:
     import mercer
 
-    y = table.target.values
-    folds = asked.folds or 0  # outer folds; without them the error is the model's own estimate
+    table, options, y = job.table, job.options, job.table.target.values
+    folds = options.folds or 0  # outer folds; without them the error is the model's own estimate
     if folds > len(y):
         raise InputError(sentence("--folds", f"at most the number of rows, {len(y)}", folds))
     budget = None
-    if asked.time_budget is not None:
-        left = asked.time_budget - (time.monotonic() - asked.begun) - _AFTER
-        budget = max(left, _LEAST_SHARE * asked.time_budget) / (folds + 1)
+    if options.time_budget is not None:
+        left = options.time_budget - (time.monotonic() - options.begun) - _AFTER
+        budget = max(left, _LEAST_SHARE * options.time_budget) / (folds + 1)
     encoder = TableEncoder.from_settings(table.encoder.settings)
     how: dict[str, Any] = {
         "time_budget": budget,
         "encoder": encoder,
-        "checkpoint": asked.checkpoint,
-        "random_state": asked.seed,
-        "verbose": asked.verbose,
+        "checkpoint": options.checkpoint,
+        "random_state": options.seed,
+        "verbose": options.verbose,
     }
-    how |= {"class_weight": asked.class_weight} if asked.class_weight else {}
-    how |= {"loss": asked.loss} if asked.loss != "auto" else {}
-    how |= {"copies": asked.copies == "together"} if asked.copies else {}
+    how |= {"class_weight": options.class_weight} if options.class_weight else {}
+    how |= {"loss": options.loss} if options.loss != "auto" else {}
+    how |= {"copies": options.copies == "together"} if options.copies else {}
     beside = {"sample_weight": table.weights, "groups": table.groups, "time": table.times}
-    model = getattr(mercer, name)(**how).fit(table.features, y, **beside)
+    model = getattr(mercer, job.name)(**how).fit(table.features, y, **beside)
     result = model.evaluate(table.features, y, cv=folds, **beside) if folds else None
     judged = judge(subject_of(model, table.features, y, target=""), result)
     if result is not None:
@@ -173,52 +182,44 @@ def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judge
     return model, replace(judged, from_all_rows=tuple(shared))
 
 
-def search_for(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Array]:
+def search_for(job: FitJob) -> tuple[Any, Array]:
     """The search for these options, not fitted yet, and the table as numbers."""
     import mercer
 
-    y = table.target.values
-    if asked.folds is not None and not 3 <= asked.folds <= len(y):
+    table, options, y = job.table, job.options, job.table.target.values
+    if options.folds is not None and not 3 <= options.folds <= len(y):
         must_be = f"between 3 and the number of rows, {len(y)}, when kernel and alpha are searched"
         way_out = "The error is estimated by nested cross-validation, which needs at least 3 folds."
-        raise InputError(sentence("--folds", must_be, asked.folds, way_out))
-    options: dict[str, Any] = {
-        "kernels": _kernels(table, asked),
-        "alphas": sorted(asked.alphas) or None,
-        "cv": asked.folds or min(_FOLDS, _most_folds(table)),
-        "repeats": asked.repeats or 1,
-        "scoring": asked.scoring,
+        raise InputError(sentence("--folds", must_be, options.folds, way_out))
+    settings: dict[str, Any] = {
+        "kernels": _kernels(job),
+        "alphas": sorted(options.alphas) or None,
+        "cv": options.folds or min(_FOLDS, _most_folds(table)),
+        "repeats": options.repeats or 1,
+        "scoring": options.scoring,
         "fit_intercept": True,
-        "rule": asked.rule or "best",
-        "checkpoint": asked.checkpoint,
-        "random_state": asked.seed if table.groups is None else None,
-        "verbose": asked.verbose,
+        "rule": options.rule or "best",
+        "checkpoint": options.checkpoint,
+        "random_state": options.seed if table.groups is None else None,
+        "verbose": options.verbose,
     }
-    if asked.class_weight:  # candidates are compared, and the error is told, with classes that count the same
-        options |= {"class_weight": asked.class_weight, "scoring": asked.scoring or "balanced_accuracy"}
-    return getattr(mercer, name)(**options), table.encoder.transform(table.features)
+    if options.class_weight:  # candidates are compared, and the error is told, with classes that count the same
+        settings |= {"class_weight": options.class_weight, "scoring": options.scoring or "balanced_accuracy"}
+    return getattr(mercer, job.name)(**settings), table.encoder.transform(table.features)
 
 
-def _kernels(table: Prepared, asked: FitOptions) -> list[Any]:
-    from mercer.cli.kernel_text import kernels_of
-
-    if not asked.without_data:
-        return kernels_of(asked.kernel or _FAMILIES, table.encoder)
-    kernels = kernels_of(asked.kernel or _FINITE, table.encoder)
-    for kernel in kernels:
-        refuse_rows_needed(parse(f"{kernel}()") if isinstance(kernel, str) else kernel, len(table.encoder.names_out_))
+def _kernels(job: FitJob) -> list[Any]:
+    options, encoder = job.options, job.table.encoder
+    if not options.without_data:
+        return kernels_of(options.kernel or _FAMILIES, encoder)
+    kernels, row = kernels_of(options.kernel or _FINITE, encoder), Rows(np.zeros((1, len(encoder.names_out_))))
+    for kernel in (parse(f"{each}()") if isinstance(each, str) else each for each in kernels):
+        if kernel.count_features(row) is None:
+            raise InputError(
+                "--without-data needs a kernel with a finite feature map, such as linear() or polynomial(degree=2); "
+                f"{kernel!r} predicts from its training rows. Choose another --kernel, or remove --without-data."
+            )
     return kernels
-
-
-def refuse_rows_needed(kernel: Kernel, columns: int) -> None:
-    """Refuse a kernel that predicts from training rows, before the work and not after."""
-    from mercer.data.rows import Rows
-
-    if kernel.count_features(Rows(np.zeros((1, columns)))) is None:
-        raise InputError(
-            "--without-data needs a kernel with a finite feature map, such as linear() or polynomial(degree=2); "
-            f"{kernel!r} predicts from its training rows. Choose another --kernel, or remove --without-data."
-        )
 
 
 def _most_folds(table: Prepared) -> int:
@@ -229,24 +230,25 @@ def _most_folds(table: Prepared) -> int:
     return rarest_label(y)[1] if table.target.task == "classification" else len(y)
 
 
-def _fit_search(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judgement]:
+def _fit_search(job: FitJob) -> tuple[Any, Judgement]:
     import mercer
     from mercer.runtime.progress import duration
 
-    search, Z = search_for(name, table, asked)
+    table, options = job.table, job.options
+    search, Z = search_for(job)
     y, groups, weights = table.target.values, table.groups, table.weights
-    if asked.time_budget is not None:
-        seconds = (1 + times_as_long(search, asked)) * search.explain(Z, y, weights, groups).chosen.seconds
-        if seconds > asked.time_budget:
+    if options.time_budget is not None:
+        seconds = (1 + times_as_long(search, options)) * search.explain(Z, y, weights, groups).chosen.seconds
+        if seconds > options.time_budget:
             raise InputError(
                 f"This search and its nested cross-validation take about {duration(seconds)}, more than --time-budget "
-                f"{asked.time_budget:g}. Use fewer kernels or alphas, or a larger --time-budget."
+                f"{options.time_budget:g}. Use fewer kernels or alphas, or a larger --time-budget."
             )
     search.fit(Z, y, sample_weight=weights, groups=groups)
     how = {"cv": search.cv, "repeats": search.repeats, "random_state": search.random_state, "groups": groups}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the search has said what there is to say
-        if on_columns(asked):
+        if on_columns(options):
             nested = mercer.nested_cross_validate(search, Z, y, sample_weight=weights, **how)
         else:
             pipeline = Pipeline([("encoder", fresh_encoder(table.encoder)), ("search", search)])
@@ -255,19 +257,19 @@ def _fit_search(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Jud
                 pipeline, table.features, y, inner=inner, sample_weight=weights, **how
             )
     subject = subject_of(search, Z, y, target="", weights=weights, groups=groups)
-    judged = judged_search(subject, nested, baseline_score(subject, how))
-    shared = (encoding_words(table), *_ladder_words(search)) if on_columns(asked) else ()
+    judged = judge_nested(subject, nested, baseline_score(subject, how))
+    shared = (encoding_words(table), *_ladder_words(search)) if on_columns(options) else ()
     return search, replace(judged, from_all_rows=shared)
 
 
-def on_columns(asked: FitOptions) -> bool:
+def on_columns(options: FitOptions) -> bool:
     """Whether a kernel names columns: their numbers of the encoded table then hold for one encoder alone."""
-    return any(".on(" in text for text in asked.kernel)
+    return any(".on(" in text for text in options.kernel)
 
 
-def times_as_long(search: Any, asked: FitOptions) -> int:
+def times_as_long(search: Any, options: FitOptions) -> int:
     """How many times as long as the search its nested cross-validation takes, about."""
-    return 1 if on_columns(asked) else int(search.cv) * int(search.repeats)
+    return 1 if on_columns(options) else int(search.cv) * int(search.repeats)
 
 
 def fresh_encoder(encoder: TableEncoder) -> TableEncoder:
@@ -300,52 +302,56 @@ def _ladder_words(search: Any) -> list[str]:
     return [f"the candidate {' and '.join(found)}"] if found else []
 
 
-def landmarks_for(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, tuple[Any, ...]]:
+def landmarks_for(job: FitJob) -> tuple[Any, tuple[Any, ...]]:
     """A search on landmarks, not fitted yet, and what to give it: the table as numbers, or passes over it."""
     import mercer
 
-    if asked.repeats:
+    table, options = job.table, job.options
+    if options.repeats:
         raise InputError("--repeats is not supported for more than 1 000 000 rows or with --dask. Remove --repeats.")
-    if asked.dask is not None and "://" not in asked.dask:
+    if options.dask is not None and "://" not in options.dask:
         raise InputError(
-            sentence("--dask", "the address of a scheduler, such as tcp://10.0.0.1:8786", repr(asked.dask))
+            sentence("--dask", "the address of a scheduler, such as tcp://10.0.0.1:8786", repr(options.dask))
         )
-    options: dict[str, Any] = {
-        "kernels": _kernels(table, asked),
-        "alphas": sorted(asked.alphas) or None,
-        "cv": asked.folds or _FOLDS,
+    settings: dict[str, Any] = {
+        "kernels": _kernels(job),
+        "alphas": sorted(options.alphas) or None,
+        "cv": options.folds or _FOLDS,
         "nested": True,
-        "scoring": asked.scoring,
+        "scoring": options.scoring,
         "fit_intercept": True,
-        "rule": asked.rule or "best",
-        "backend": asked.dask,
-        "checkpoint": asked.checkpoint,
-        "random_state": asked.seed,
-        "verbose": asked.verbose,
+        "rule": options.rule or "best",
+        "backend": options.dask,
+        "checkpoint": options.checkpoint,
+        "random_state": options.seed,
+        "verbose": options.verbose,
     }
-    if asked.time_budget is not None:
-        options["time_budget"] = asked.time_budget
-    search = getattr(mercer, name)(**options)
+    if options.time_budget is not None:
+        settings["time_budget"] = options.time_budget
+    search = getattr(mercer, job.name)(**settings)
     given: tuple[Any, ...] = (table.stream,)
     if table.stream is None:
         given = table.encoder.transform(table.features), table.target.values, table.weights, table.groups
-    if asked.time_budget is not None:  # the search counts its pass alone, neither drawing landmarks nor pairs of folds
+    if (
+        options.time_budget is not None
+    ):  # the search counts its pass alone, neither drawing landmarks nor pairs of folds
         begun = time.monotonic()
         seconds = search.explain(*given).seconds
         now = time.monotonic()
-        left = max(asked.time_budget - (now - asked.begun) - (now - begun), _LEAST_SHARE * asked.time_budget)
-        search.set_params(time_budget=asked.time_budget * min(1.0, left / seconds))
+        left = max(options.time_budget - (now - options.begun) - (now - begun), _LEAST_SHARE * options.time_budget)
+        search.set_params(time_budget=options.time_budget * min(1.0, left / seconds))
     return search, given
 
 
-def _fit_landmarks(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judgement]:
-    search, given = landmarks_for(name, table, asked)
+def _fit_landmarks(job: FitJob) -> tuple[Any, Judgement]:
+    table, options = job.table, job.options
+    search, given = landmarks_for(job)
     search.fit(*given)
     classifier, y = table.target.task == "classification", table.target.values
     y = y[:: 1 + len(y) // _MANY]
-    folds = {"cv": search.cv, "random_state": asked.seed}
-    base = dummy_score(np.zeros((len(y), 1)), y, asked.scoring, folds, classifier=classifier)
-    read, nested = AsError.of(asked.scoring, classifier=classifier), search.nested_
+    folds = {"cv": search.cv, "random_state": options.seed}
+    base = dummy_score(np.zeros((len(y), 1)), y, options.scoring, folds, classifier=classifier)
+    read, nested = AsError.of(options.scoring, classifier=classifier), search.nested_
     judged = Judgement(
         read.measure,
         read.value(nested.mean),

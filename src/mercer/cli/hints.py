@@ -1,4 +1,4 @@
-"""Hints beside a fit: what about a table changes the error, or its estimate, if it is said."""
+"""Hints beside a fit: what about a table changes the error, or its estimate, if it is options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mercer.cli.preparing import Prepared, Said
+from mercer.cli.options import TableOptions
+from mercer.cli.preparing import Prepared
 from mercer.data.rows import Array
 from mercer.errors import MercerWarning, printable
 from mercer.tables import Column
@@ -44,12 +45,17 @@ _WORTH = 0.97  # of the error without the logarithm: what that with it must be b
 _MOST = 3  # hints of one kind
 
 
-def hints(table: Prepared, said: Said) -> list[str]:
+def hints(table: Prepared, options: TableOptions) -> list[str]:
     """Sentences about ids, groups, times and codes for missing values that nothing was said about."""
     if table.stream is not None:
         return []
     roles = {column.name: _role(column, table) for column in table.encoder.columns_}
-    return [*_ids(roles, said), *_groups(roles, table, said), *_times(roles, table, said), *_codes(table, said.target)]
+    return [
+        *_ids(roles, options),
+        *_groups(roles, table, options),
+        *_times(roles, table, options),
+        *_codes(table, options.target),
+    ]
 
 
 def _option(name: str, column: str) -> str:
@@ -139,16 +145,17 @@ def _name_rows(table: Prepared, cells: Cells) -> bool:
 
 
 def _may_be_ids(table: Prepared, values: Array) -> bool:
-    """Whether sorted whole numbers are no scale, in a table of few enough columns to look at."""
-    return len(table.encoder.columns_) <= _WIDE and not _is_scale(values)
+    """Whether sorted whole numbers are no scale, in a table of few enough columns to look at.
 
-
-def _is_scale(values: Array) -> bool:
-    """Whether sorted whole numbers look like years, even steps of more than one, or a small range with few gaps."""
+    A scale is years, even steps of more than one, or a small range with few gaps.
+    """
+    if len(table.encoder.columns_) > _WIDE:
+        return False
     steps, low, high = np.diff(values), values[0], values[-1]
     years = _YEARS[0] <= low and high <= _YEARS[1] and np.median(steps) <= 10  # a census in ten
     small = low >= 0 and high <= _SMALL_RANGE and 2 * len(values) > high - low + 1
-    return bool(years or small or (steps[0] > 1 and (steps == steps[0]).all()))
+    even = steps[0] > 1 and (steps == steps[0]).all()
+    return not (years or small or even)
 
 
 def _others(table: Prepared, name: str) -> Iterator[Array]:
@@ -200,8 +207,8 @@ def _levels_alone(table: Prepared, cells: Cells) -> bool:
     return told
 
 
-def _ids(roles: dict[str, str], said: Said) -> list[str]:
-    names = [name for name, role in roles.items() if role == "id"] if said.row_id is None else []
+def _ids(roles: dict[str, str], options: TableOptions) -> list[str]:
+    names = [name for name, role in roles.items() if role == "id"] if options.row_id is None else []
     return [
         f"Hint: {legible(name)} is another whole number in every row, and is used as a feature. If it only names the "
         f"rows, use {_option('--id', name)}."
@@ -209,8 +216,8 @@ def _ids(roles: dict[str, str], said: Said) -> list[str]:
     ]
 
 
-def _groups(roles: dict[str, str], table: Prepared, said: Said) -> list[str]:
-    if said.group is not None or said.time is not None:
+def _groups(roles: dict[str, str], table: Prepared, options: TableOptions) -> list[str]:
+    if options.group is not None or options.time is not None:
         return []
     words = []
     for column in table.encoder.columns_:
@@ -229,9 +236,9 @@ def _groups(roles: dict[str, str], table: Prepared, said: Said) -> list[str]:
 # -- times ------------------------------------------------------------------------------------------
 
 
-def _times(roles: dict[str, str], table: Prepared, said: Said) -> list[str]:
+def _times(roles: dict[str, str], table: Prepared, options: TableOptions) -> list[str]:
     """A column of dates, or of whole numbers that are no ids, if the rows are in its order."""
-    if said.time is not None or said.group is not None:
+    if options.time is not None or options.group is not None:
         return []
     for column in table.encoder.columns_:
         values = table.features[column.name].values

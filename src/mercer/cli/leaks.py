@@ -21,7 +21,7 @@ _MORE = 1e-3  # of the variance: what a further column has to add
 _ROWS_EACH = 4  # rows for each column of a formula, so that it is no chance
 
 
-def given_away(table: Prepared, target: str, judged: Judgement) -> list[str]:
+def find_leaks(table: Prepared, target: str, judged: Judgement) -> list[str]:
     """A warning that names the columns, if there are any.
 
     The only column of a table is what the model is about, and no leak. Of a table that is read in passes, and of one
@@ -41,7 +41,7 @@ def given_away(table: Prepared, target: str, judged: Judgement) -> list[str]:
         return [_warning(f"{subject} nearly determines {what}", names, what)]
     if table.target.task == "classification":
         return []
-    names, how = _computed(table)
+    names, how = _find_formula(table)
     if names:
         return [_warning(f"{what} is computed from {listed(names)} ({what} = {how})", names, what)]
     if judged.smaller_is_better and judged.error**2 < (1 - _ALL) * judged.baseline**2:
@@ -73,7 +73,7 @@ def _shares(table: Prepared, used: Sequence[int], beside: Sequence[int] = ()) ->
     }
 
 
-def _computed(table: Prepared) -> tuple[list[str], str]:
+def _find_formula(table: Prepared) -> tuple[list[str], str]:
     """The fewest columns of numbers whose weighted sum, or product of powers, is the target; and the formula."""
     columns = {
         each.name: table.features[each.name].values

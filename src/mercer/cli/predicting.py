@@ -1,24 +1,160 @@
-"""Predictions for a new table, as columns, and their way into a file or a pipe."""
+"""`mercer predict` and `mercer score`: a model applied to a new table, and what is written and said of it."""
 
 from __future__ import annotations
 
 import io
+import json
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mercer.cli.options import parse_separator, refuse_overwriting
+from mercer.cli.refusals import flags, report_interrupts, say, warn
 from mercer.data.rows import Array
-from mercer.errors import InputError, printable, sentence
+from mercer.errors import InputError, MercerWarning, ModelFileError, printable, sentence
 from mercer.estimators.pipelines import predict_interval
 from mercer.estimators.table_model import TableModel
 from mercer.runtime.disk import write_whole
 from mercer.tables.parquet import LongTable, one_line
 from mercer.tables.reading import Reading, Rules, arrow_reading, read_table
 from mercer.tables.report import EncoderReport
+from mercer.text import counted, plain, quoted
 
+_SHORT = 0.05  # of coverage below what intervals say: worth a warning
+_TABLES = {".csv", ".tsv", ".txt", ".parquet", ".gz", ".zst"}  # endings of files that are no models
 _FEWER = "Predict for fewer rows at a time."
+
+
+@report_interrupts(out="table")
+def run_predict(options: dict[str, Any]) -> None:
+    """`mercer predict`."""
+    refuse_overwriting({"the model": options["model"], "the table": options["table"]}, {"--out": options["out"]})
+    model, table = _read_both(options)
+    for note in table.notes:
+        say(note, err=True)
+    with _print_warnings():
+        answer, report = predict_table(model, table, options["drop"], options["row_id"], options["interval"])
+    write(answer, options["out"])
+    if options["out"] != "-":
+        say(f"Written to {printable(options['out'])} ({counted(table.rows, 'row')}).", err=True)
+    unused = [name for name in model.unknown_columns(table.raw) if name not in options["drop"]]
+    if unused:
+        say(f"Not used by the model: {quoted(unused)}.", err=True)
+    _tell_strangers(report)
+    _tell_coverage(model, options["interval"])
+    if model.target in table.raw and model.target not in options["drop"]:
+        _tell_scores(model, table, answer, options["interval"])
+
+
+def _read_both(options: dict[str, Any]) -> tuple[Any, Any]:
+    """The model, and the table that it is applied to."""
+    model = _load_model(options["model"])
+    how = {name: options[name] for name in ("decimal", "date_format", "encoding")}
+    return model, read_new(options["table"], model, separator=parse_separator(options["separator"]), **how)
+
+
+def _load_model(path: str) -> Any:
+    from mercer.models import load
+
+    try:
+        model = load(path)
+    except ModelFileError:
+        if Path(path).suffix.lower() in _TABLES:
+            raise InputError(f"{path!r} is a table. The order is MODEL TABLE: the model file comes first.") from None
+        raise
+    if not isinstance(model, TableModel):
+        got, way_out = f"a {type(model).__name__} saved from Python", f"Use mercer.load({path!r}).predict in Python."
+        raise InputError(sentence(path, "a model file written by `mercer fit`", got, way_out))
+    return model
+
+
+def run_score(options: dict[str, Any]) -> None:
+    """`mercer score`."""
+    from mercer.cli.scoring import CONFIDENCE, scores
+    from mercer.estimators.table_model import FeatureRegressor
+
+    model, table = _read_both(options)
+    table.exactly(model.target)
+    group = options["group"]
+    aside = (*options["drop"], *(name for name in (group,) if name is not None and name not in model.kinds))
+    able = hasattr(model.model, "predict_interval") and not isinstance(model.model, FeatureRegressor)
+    confidence = CONFIDENCE if able and not model.is_classifier else None
+    with _print_warnings():
+        answer, report = predict_table(model, table, aside, None, confidence)
+    found = scores(model, table, answer, confidence, group)
+    if options["as_json"]:
+        say(json.dumps(found.as_json(), ensure_ascii=False))
+        return
+    for note in table.notes:
+        say(note, err=True)
+    say(
+        f"{options['model']} on {table.what}: {found.rows} of {table.rows} rows have a known {model.target}.\n\n{found}"
+    )
+    told = model.facts.get("error")
+    if isinstance(told, dict) and isinstance(told.get("value"), float) and isinstance(told.get("measure"), str):
+        unit, sign = (100.0, " %") if "share" in told["measure"] else (1.0, "")
+        by = told.get("standard_error")
+        spread = f" +- {plain(unit * by, 2)}{sign}" if isinstance(by, float) else ""
+        say(f"\nExpected when it was fitted: {plain(unit * told['value'])}{sign}{spread} ({told['measure']}).")
+    _tell_strangers(report)
+
+
+def _tell_coverage(model: Any, confidence: float | None) -> None:
+    """What share of held-out rows intervals had held when the model was fitted."""
+    told = model.facts.get("intervals") if confidence is not None else None
+    if not isinstance(told, dict) or not all(
+        isinstance(told.get(name), int | float) for name in ("confidence", "held")
+    ):
+        return
+    nominal, held = told["confidence"], told["held"]
+    words = f"{100 * nominal:g} % intervals held {100 * held:.0f} % of the rows that were held out in training."
+    if confidence is not None and abs(confidence - nominal) > _SHORT:
+        words += f" How many intervals of {100 * confidence:g} % hold was not counted."
+    if held < nominal - _SHORT:
+        warn(f"{words} Expect those of new rows to hold less than they say.")
+    else:
+        say(words, err=True)
+
+
+def _tell_scores(model: Any, table: Any, answer: dict[str, Any], confidence: float | None) -> None:
+    """The errors on rows with a known target, beside the predictions; or why they are not known."""
+    from mercer.cli.scoring import scores
+
+    try:
+        result = scores(model, table, answer, confidence)
+    except InputError as error:
+        say(f"The predictions are not compared with {model.target}: {error.in_terms(flags)}", err=True)
+        return
+    say(f"\n{result.rows} rows have a known {model.target}:\n\n{result}", err=True)
+
+
+@contextmanager
+def _print_warnings() -> Iterator[None]:
+    """Print the warnings of mercer that are issued meanwhile, each once, as lines of the command."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", MercerWarning)
+        yield
+    for words in dict.fromkeys(str(each.message) for each in heard):
+        warn(words)
+
+
+def _tell_strangers(report: Any) -> None:
+    for each in report.columns[:10]:
+        parts = {
+            "outside the training range": each.outside,
+            f"in categories not seen in training ({each.example!r})": each.unseen,
+            "missing (never missing in training)": each.missing,
+        }
+        of = counted(report.rows, "value")
+        said = "; ".join(f"{count} of {of} {what}" for what, count in parts.items() if count)
+        warn(f"column {each.name!r}: {said}.")
+    if report.columns:
+        say("Predictions for such rows are extrapolations.", err=True)
 
 
 def read_new(
@@ -62,7 +198,7 @@ def read_new(
     )
 
 
-def predicted(
+def predict_table(
     model: TableModel, table: Reading, drop: tuple[str, ...], row_id: str | None, confidence: float | None
 ) -> tuple[dict[str, Array], EncoderReport]:
     """The columns of the answer by name, and what is unlike the training table."""
@@ -78,7 +214,12 @@ def predicted(
     first = row_id or (model.row_id if model.row_id in table.raw else None)
     if first:
         answer[first] = np.fromiter(table.exactly(first), dtype=object, count=table.rows)
-    answer[_free("prediction", answer)] = pipeline.predict(rows)
+    name = "prediction"
+    if name in answer:
+        raise InputError(
+            f"The id column must not be called {name!r}: the column of predictions has this name. Rename the id column."
+        )
+    answer[name] = pipeline.predict(rows)
     if confidence is not None:
         if model.is_classifier:
             raise InputError(
@@ -94,14 +235,6 @@ def predicted(
         for label, column in zip(model.model.classes_, shares.T, strict=True):
             answer[f"probability_{label}"] = column
     return answer, report
-
-
-def _free(name: str, taken: dict[str, Any]) -> str:
-    if name in taken:
-        raise InputError(
-            f"The id column must not be called {name!r}: the column of predictions has this name. Rename the id column."
-        )
-    return name
 
 
 def write(answer: dict[str, Array], out: str) -> None:
@@ -135,11 +268,11 @@ def as_csv(answer: dict[str, Array], separator: str = ",") -> str:
     """
     special = {separator, '"', "\r", "\n"}
 
-    def quoted(cell: str) -> str:  # the csv package leaves \r unquoted, which other readers take for the end of a row
+    def quote(cell: str) -> str:  # the csv package leaves \r unquoted, which other readers take for the end of a row
         return '"' + cell.replace('"', '""') + '"' if special & set(cell) else cell
 
     columns = [[name, *map(_cell, column.tolist())] for name, column in answer.items()]
-    return "".join(separator.join(map(quoted, row)) + "\n" for row in zip(*columns, strict=True))
+    return "".join(separator.join(map(quote, row)) + "\n" for row in zip(*columns, strict=True))
 
 
 def _cell(value: Any) -> str:

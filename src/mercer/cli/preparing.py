@@ -1,15 +1,16 @@
-"""From a table and what was said about its columns to features, a target, groups and weights."""
+"""From a table and what was options about its columns to features, a target, groups and weights."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mercer.cli.choices import Target, as_label, choose_task, common_labels
+from mercer.cli.options import TableOptions
 from mercer.cli.refusals import flags
 from mercer.data.rows import Array
 from mercer.errors import InputError, LeftOutWarning, nearest, sentence
@@ -25,52 +26,6 @@ from mercer.tables.values import is_word_for_missing
 from mercer.text import counted, quoted
 
 _FEWEST = 6  # rows that folds can be made of
-_KINDS = ("number", "category", "date", "text", "drop")
-
-
-@dataclass(frozen=True)
-class Said:
-    """What was said about a table on the command line."""
-
-    target: str
-    kinds: dict[str, str] = field(default_factory=dict)
-    drop: tuple[str, ...] = ()
-    group: str | None = None
-    weight: str | None = None
-    row_id: str | None = None
-    task: str | None = None
-    missing: str | None = None
-    rows_kept: bool = True
-    separator: str | None = None
-    decimal: str | None = None
-    date_format: str | None = None
-    encoding: str | None = None
-    time: str | None = None
-    missing_target: str = "refuse"
-    rare_labels: str = "refuse"
-    strict: bool = False
-
-    @property
-    def read_as(self) -> dict[str, str]:
-        """Kinds of columns that are learned from, and of the weights."""
-        kinds = {name: kind for name, kind in self.kinds.items() if kind != "drop"}
-        return kinds if self.weight is None else kinds | {self.weight: "number"}
-
-    @property
-    def unused(self) -> list[str]:
-        """Columns that are not looked at."""
-        return [name for name in self.aside if name not in {self.weight, self.time}]
-
-    @property
-    def aside(self) -> list[str]:
-        """Columns that are not learned from."""
-        dropped = (name for name, kind in self.kinds.items() if kind == "drop")
-        return [*self.drop, *dropped, *(name for name in (self.group, self.row_id) if name is not None)]
-
-    @property
-    def always_there(self) -> list[str]:
-        """Columns that must not have gaps."""
-        return [self.target, *(name for name in (self.weight, self.group, self.time) if name is not None)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +45,7 @@ class Prepared:
     target : Target
         What is to be predicted.
     groups, weights, times : ndarray or None
-        One per row, if said.
+        One per row, if options.
     ignored : tuple of str
         Columns that are not learned from.
     notes : list of str
@@ -115,111 +70,98 @@ class Prepared:
     stream: Callable[[], Iterator[Any]] | None = None
 
 
-def asked_kinds(given: Sequence[str]) -> dict[str, str]:
-    """`--as` options as a dictionary.
-
-    >>> asked_kinds(["zip=category", "note=text"])
-    {'zip': 'category', 'note': 'text'}
-    """
-    kinds = {}
-    for text in given:
-        name, _, kind = text.rpartition("=")
-        if not name or kind not in _KINDS:
-            raise InputError(sentence("--as", "COLUMN=number, category, date, text or drop", repr(text)))
-        kinds[name] = kind
-    return kinds
-
-
-def learned_from(said: Said, column: Callable[[str], Any], names: Sequence[str], what: str) -> list[str]:
+def learned_from(options: TableOptions, column: Callable[[str], Any], names: Sequence[str], what: str) -> list[str]:
     """The feature columns; `column` raises an error for unknown names."""
-    for name in (said.target, *said.kinds, *said.always_there[1:], *said.aside):
+    for name in (options.target, *options.kinds, *options.always_there[1:], *options.aside):
         column(name)
-    if said.target in {*said.aside, said.weight, said.time}:
-        raise InputError(f"Target {said.target!r} cannot also be used with --drop, --group, --time, --weight or --id.")
-    features = [name for name in names if name not in {said.target, said.weight, *said.aside}]
+    if options.target in {*options.aside, options.weight, options.time}:
+        raise InputError(
+            f"Target {options.target!r} cannot also be used with --drop, --group, --time, --weight or --id."
+        )
+    features = [name for name in names if name not in {options.target, options.weight, *options.aside}]
     if not features:
-        raise InputError(f"{what} has no columns besides the target {said.target!r}.")
+        raise InputError(f"{what} has no columns besides the target {options.target!r}.")
     return features
 
 
-def prepare(source: str, said: Said) -> Prepared:
+def prepare(source: str, options: TableOptions) -> Prepared:
     """Read a table and sort its columns; of one with many rows, read a sample and promise the rest."""
-    if said.time is not None and said.group is not None:
+    if options.time is not None and options.group is not None:
         raise InputError("--time and --group cannot be used together. Remove one of them.")
     long = LongTable.find(source, above=LONG)
     if long is not None:
-        return prepare_long(long, said)
+        return prepare_long(long, options)
     table = read_table(
         source,
-        kinds=said.read_as,
-        unused=said.unused,
-        separator=said.separator,
-        decimal=said.decimal,
-        infinite=infinite_cells(said),
-        date_format=said.date_format,
-        encoding=said.encoding,
-        strict=said.strict or said.always_there,
+        kinds=options.read_as,
+        unused=options.columns_to_skip,
+        separator=options.separator,
+        decimal=options.decimal,
+        infinite=infinite_cells(options),
+        date_format=options.date_format,
+        encoding=options.encoding,
+        strict=options.strict or options.always_there,
         too_large=TOO_LARGE,
     )
-    names = learned_from(said, table.exactly, list(table.raw), table.what)
+    names = learned_from(options, table.exactly, list(table.raw), table.what)
     notes = list(table.notes)
-    looked_at = [*said.always_there, *(names if said.missing in {"drop", "refuse"} else [])]
+    looked_at = [*options.always_there, *(names if options.missing in {"drop", "refuse"} else [])]
     gaps = {name: table.gaps(name) for name in looked_at}
-    rows = np.flatnonzero(~rows_left_out(table, said, gaps, notes))
-    if said.rare_labels == "drop":
-        cells = table.exactly(said.target)
-        common = common_labels(table.columns[said.target][rows], [cells[row] for row in rows], said.task)
+    rows = np.flatnonzero(~rows_left_out(table, options, gaps, notes))
+    if options.rare_labels == "drop":
+        cells = table.exactly(options.target)
+        common = common_labels(table.columns[options.target][rows], [cells[row] for row in rows], options.task)
         if not common.all():
             labels = quoted(sorted({as_label(cells[row]) for row in rows[~common]}))
             notes.append(f"{counted(int((~common).sum()), 'row')} with rare labels dropped: {labels}.")
         rows = rows[common]
     features = {name: table.columns[name][rows] for name in names}
-    encoder = fitted_encoder(features, said, table, notes)
+    encoder = fit_table_encoder(features, options, table, notes)
     notes += alike(encoder, features)
-    target = chosen_task(table, said, rows, notes)
-    groups, weights = check_groups(table, said.group, rows), check_weights(table, said.weight, rows)
-    times = check_times(table, said.time, rows)
-    notes += structure_words(said, groups, weights, times)
-    ignored = tuple(name for name in table.raw if name not in features and name != said.target)
+    target = choose_target(table, options, rows, notes)
+    groups, weights = check_groups(table, options.group, rows), check_weights(table, options.weight, rows)
+    times = check_times(table, options.time, rows)
+    notes += structure_words(options, groups, weights, times)
+    ignored = tuple(name for name in table.raw if name not in features and name != options.target)
     warned = odd_words(encoder, features)
     return Prepared(table, table.rows, features, encoder, target, groups, weights, ignored, notes, warned, times)
 
 
-def prepare_long(table: LongTable, said: Said) -> Prepared:
+def prepare_long(table: LongTable, options: TableOptions) -> Prepared:
     """Look at a long table once, and sort its columns."""
 
     def column(name: str) -> None:
         if name not in table.names:
             raise InputError(f"There is no column {name!r} in {table.what}. {nearest(name, table.names)}")
 
-    if said.time is not None:
+    if options.time is not None:
         raise InputError(
             f"--time is not supported for tables that are read in blocks ({table.rows} rows). Fit fewer rows, or "
             "remove --time."
         )
-    if not said.rows_kept:
+    if not options.rows_kept:
         raise InputError(
             f"--without-data is not supported for tables that are read in blocks ({table.rows} rows): their Nystroem "
             "model stores some of the training rows, its landmarks. Remove --without-data, or fit a smaller table."
         )
-    names = learned_from(said, column, table.names, table.what)
+    names = learned_from(options, column, table.names, table.what)
     how = Rules(
-        said.read_as, frozenset(said.unused), decimal=said.decimal, endless=infinite_cells(said) == "missing",
-        date_format=said.date_format, strict=said.strict or frozenset(said.always_there),
+        options.read_as, frozenset(options.columns_to_skip), decimal=options.decimal, date_format=options.date_format,
+        endless=infinite_cells(options) == "missing", strict=options.strict or frozenset(options.always_there),
     )  # fmt: skip
-    look = look_at(table, how, said.always_there, names if said.missing in {"drop", "refuse"} else [])
+    look = look_at(table, how, options.always_there, names if options.missing in {"drop", "refuse"} else [])
     sample, whole = look.sample, look.whole
     notes = list(dict.fromkeys([*whole.notes, *sample.notes]))
-    kept = ~rows_left_out(whole, said, look.gaps, notes)
+    kept = ~rows_left_out(whole, options, look.gaps, notes)
     rows = np.flatnonzero(kept)
     notes.append(f"Columns were judged by {sample.rows} evenly spaced rows; all rows are read in blocks.")
     drawn = np.flatnonzero(kept[look.rows])
     features = {name: look.columns[name][drawn] for name in names}
-    encoder = fitted_encoder(features, said, sample, notes)
-    target = chosen_task(whole, said, rows, notes)
-    groups, weights = check_groups(whole, said.group, rows), check_weights(whole, said.weight, rows)
-    notes += structure_words(said, groups, weights, None)
-    ignored = tuple(name for name in table.names if name not in features and name != said.target)
+    encoder = fit_table_encoder(features, options, sample, notes)
+    target = choose_target(whole, options, rows, notes)
+    groups, weights = check_groups(whole, options.group, rows), check_weights(whole, options.weight, rows)
+    notes += structure_words(options, groups, weights, None)
+    ignored = tuple(name for name in table.names if name not in features and name != options.target)
     warned = odd_words(encoder, features)
     stream = Passes(table, encoder, look.how, kept, target.values, weights, groups)
     return Prepared(
@@ -233,42 +175,48 @@ def odd_words(encoder: TableEncoder, features: Mapping[str, Cells]) -> list[str]
     return [warning.in_terms(flags) for warning in warned if warning is not None]
 
 
-def structure_words(said: Said, groups: Array | None, weights: Array | None, times: Array | None) -> list[str]:
+def structure_words(
+    options: TableOptions, groups: Array | None, weights: Array | None, times: Array | None
+) -> list[str]:
     """What groups, weights and times do to the fit."""
     words = []
     if groups is not None:
-        words.append(f"--group {said.group}: {len(np.unique(groups))} groups; rows of one group are in the same fold.")
+        words.append(
+            f"--group {options.group}: {len(np.unique(groups))} groups; rows of one group are in the same fold."
+        )
     if weights is not None:
-        words.append(f"--weight {said.weight}: weights of {weights.min():g} to {weights.max():g}.")
+        words.append(f"--weight {options.weight}: weights of {weights.min():g} to {weights.max():g}.")
     if times is not None:
         words.append(
-            f"--time {said.time}: every fold is predicted from earlier rows, so the error is about the future."
+            f"--time {options.time}: every fold is predicted from earlier rows, so the error is about the future."
         )
     return words
 
 
-def infinite_cells(said: Said) -> str:
+def infinite_cells(options: TableOptions) -> str:
     """How infinite numbers are treated."""
-    return "refuse" if said.missing in {None, "refuse"} else "missing"
+    return "refuse" if options.missing in {None, "refuse"} else "missing"
 
 
-def fitted_encoder(features: Mapping[str, Cells], said: Said, table: Reading, notes: list[str]) -> TableEncoder:
+def fit_table_encoder(
+    features: Mapping[str, Cells], options: TableOptions, table: Reading, notes: list[str]
+) -> TableEncoder:
     """The fitted encoder of these columns; an error if no column can be a feature."""
-    kinds = {name: kind for name, kind in said.read_as.items() if name in features}
-    if said.time is not None and said.time in features and features[said.time].family == "number":
-        kinds.setdefault(said.time, "number")  # row numbers, too, if time goes by them
-    missing = "mean" if said.missing == "mean" else "mark"
-    settings = EncoderSettings(tuple(kinds.items()), (), table.style, missing, said.date_format, said.strict)
+    kinds = {name: kind for name, kind in options.read_as.items() if name in features}
+    if options.time is not None and options.time in features and features[options.time].family == "number":
+        kinds.setdefault(options.time, "number")  # row numbers, too, if time goes by them
+    missing = "mean" if options.missing == "mean" else "mark"
+    settings = EncoderSettings(tuple(kinds.items()), (), table.style, missing, options.date_format, options.strict)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", LeftOutWarning)
         encoder = fit_encoder(features, settings, table.what)
     notes += [each.message.in_terms(flags) for each in heard if isinstance(each.message, LeftOutWarning)]
-    return encoder if said.rows_kept else encoder.rounded()
+    return encoder if options.rows_kept else encoder.rounded()
 
 
-def chosen_task(table: Reading, said: Said, rows: Array, notes: list[str]) -> Target:
+def choose_target(table: Reading, options: TableOptions, rows: Array, notes: list[str]) -> Target:
     """The target of these rows; labels as they are in the file."""
-    cells, column = table.exactly(said.target), table.columns[said.target][rows]
+    cells, column = table.exactly(options.target), table.columns[options.target][rows]
     if column.family == "text":
         words = [
             f"{text!r} ({count})"
@@ -277,28 +225,28 @@ def chosen_task(table: Reading, said: Said, rows: Array, notes: list[str]) -> Ta
         ]
         if words:
             notes.append(
-                f"Target {said.target!r}: {', '.join(words)} taken as a label. If it means that the label is missing, "
-                "empty these cells and use --missing-target drop."
+                f"Target {options.target!r}: {', '.join(words)} taken as a label. If it means that the label is "
+                "missing, empty these cells and use --missing-target drop."
             )
-    return choose_task(said.target, table.columns[said.target][rows], [cells[row] for row in rows], said.task)
+    return choose_task(options.target, table.columns[options.target][rows], [cells[row] for row in rows], options.task)
 
 
-def rows_left_out(table: Reading, said: Said, gaps: Mapping[str, Array], notes: list[str]) -> Array:
+def rows_left_out(table: Reading, options: TableOptions, gaps: Mapping[str, Array], notes: list[str]) -> Array:
     """A mask of the dropped rows: with `--missing drop` those with missing values, otherwise none.
 
     Otherwise missing values are an error: in target, group and weight always, in other columns with `--missing refuse`.
     """
     gone = np.zeros(len(next(iter(gaps.values()))), dtype=bool)
-    targets = gaps[said.target] if said.missing_target == "drop" else np.zeros(len(gone), dtype=bool)
+    targets = gaps[options.target] if options.missing_target == "drop" else np.zeros(len(gone), dtype=bool)
     if targets.all():
         raise InputError(f"Every row of {table.what} has a missing target: --missing-target drop would leave no rows.")
     for name, found in gaps.items():
         missing = found & ~targets
         gone |= missing
-        if missing.any() and said.missing != "drop":
+        if missing.any() and options.missing != "drop":
             count = int(missing.sum())
             where = table.where(int(np.argmax(missing)))
-            option = "--missing-target drop" if name == said.target else "--missing drop"
+            option = "--missing-target drop" if name == options.target else "--missing drop"
             raise InputError(
                 f"Column {name!r} has {counted(count, 'missing value')}, the first in {where}. To drop these rows, use "
                 f"{option}."

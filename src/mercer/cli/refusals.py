@@ -32,15 +32,20 @@ def say(text: str, *, head: str = "", colour: str = "", err: bool = False, file:
     """
     shown = printable(text, lines=True)
     if file is None and (sys.stderr if err else sys.stdout).isatty():
-        shown = wrapped(shown, shutil.get_terminal_size().columns, len(head) + 1 if head else 0)
+        shown = wrap_lines(shown, shutil.get_terminal_size().columns, len(head) + 1 if head else 0)
     styled = f"{click.style(head, fg=colour)} " if head else ""
     click.echo(styled + shown, err=err, file=file)
 
 
-def wrapped(text: str, width: int, before: int = 0) -> str:
+def warn(text: str) -> None:
+    """Write a warning to stderr."""
+    say(text, head="Warning:", colour="yellow", err=True)
+
+
+def wrap_lines(text: str, width: int, before: int = 0) -> str:
     r"""Sentences in lines of this width, the first after so many letters; tables, which have gaps, stay as they are.
 
-    >>> print(wrapped("a long sentence\ncolumn  kind  missing", 10))
+    >>> print(wrap_lines("a long sentence\ncolumn  kind  missing", 10))
     a long
     sentence
     column  kind  missing
@@ -71,7 +76,7 @@ class BrokenOff(Refusal):
     exit_code = BROKEN_OFF
 
 
-class Told(click.Group):
+class CommandGroup(click.Group):
     """A group of commands that end with a sentence where something is refused."""
 
     def make_context(self, *given: Any, **named: Any) -> click.Context:
@@ -104,7 +109,7 @@ class Told(click.Group):
         except Exception as error:
             if os.environ.get("MERCER_TRACEBACK"):
                 raise
-            ours = isinstance(error, MercerError | OSError | ValueError) or _exhausted(error) or _of_arrow(error)
+            ours = isinstance(error, MercerError | OSError | ValueError) or _is_out_of_memory(error) or _of_arrow(error)
             raise (Refusal(words(error)) if ours else BrokenOff(words(error))) from error
 
 
@@ -136,23 +141,23 @@ def _refuse_tight_limit() -> None:
         )
 
 
-def says_when_stopped(**outputs: str) -> Callable[[Callable[[dict[str, Any]], None]], Callable[[dict[str, Any]], None]]:
+def report_interrupts(**outputs: str) -> Callable[[Callable[[dict[str, Any]], None]], Callable[[dict[str, Any]], None]]:
     """Let Ctrl-C say which files of a command were written; `outputs` are the options that name them."""
 
-    def decorated(run: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+    def decorate(run: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
         @functools.wraps(run)
-        def told(options: dict[str, Any]) -> None:
+        def run_and_report(options: dict[str, Any]) -> None:
             paths = {f"the {what}": options[name] for name, what in outputs.items() if options[name]}
             before = {what: _stamps(path) for what, path in paths.items()}
             try:
                 run(options)
             except KeyboardInterrupt:
                 written = {what for what, path in paths.items() if _stamps(path) != before[what]}
-                raise BrokenOff(_stopped(paths, written)) from None
+                raise BrokenOff(_interrupt_words(paths, written)) from None
 
-        return told
+        return run_and_report
 
-    return decorated
+    return decorate
 
 
 def _stamps(path: str) -> list[tuple[Any, ...]]:
@@ -166,10 +171,10 @@ def _stamps(path: str) -> list[tuple[Any, ...]]:
     return found
 
 
-def _stopped(paths: dict[str, str], written: set[str]) -> str:
+def _interrupt_words(paths: dict[str, str], written: set[str]) -> str:
     """Which files were written when a command was interrupted.
 
-    >>> _stopped({"the model": "m", "the report": "r.html"}, {"the model"})
+    >>> _interrupt_words({"the model": "m", "the report": "r.html"}, {"the model"})
     'Stopped; written: the model m; not written: the report r.html.'
     """
     if "-" in paths.values():
@@ -182,7 +187,7 @@ def _stopped(paths: dict[str, str], written: set[str]) -> str:
     return said + (again if "the checkpoint" in written and open_ else "")
 
 
-def _exhausted(error: BaseException) -> bool:
+def _is_out_of_memory(error: BaseException) -> bool:
     """Whether the machine, or a limit of the process, refused memory or a thread."""
     said = str(error).lower()
     signs = ("cannot allocate memory", "failed to map segment", "can't start new thread", "unable to allocate")
@@ -232,7 +237,7 @@ def words(error: Exception) -> str:
     said = " ".join((error.in_terms(flags) if isinstance(error, MercerError) else str(error)).split())
     if isinstance(error, MercerError):
         return said
-    if _exhausted(error):
+    if _is_out_of_memory(error):
         return (
             "Out of memory. Use fewer rows or columns, or set --memory-limit to less than the free memory: a fit that "
             "is too large then stops before it starts."

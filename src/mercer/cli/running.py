@@ -3,66 +3,79 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import shlex
-import stat
 import sys
 import time
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mercer.cli import reporting
-from mercer.cli.fitting import FitOptions, Fitted, fit, landmarks_for, refuse_unsupported, search_for, times_as_long
-from mercer.cli.leaks import given_away
-from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
-from mercer.cli.refusals import flags, say, says_when_stopped
-from mercer.errors import InputError, MercerError, MercerWarning, ModelFileError, nearest, printable, sentence
-from mercer.runtime import readable, threads
+import click
+
+from mercer.cli.fitting import FitJob, Fitted, fit, landmarks_for, refuse_unsupported, search_for, times_as_long
+from mercer.cli.leaks import LEAKAGE, find_leaks
+from mercer.cli.options import (
+    FitOptions,
+    TableOptions,
+    limits,
+    refuse_out,
+    refuse_overwriting,
+    refuse_unknown_kernels,
+)
+from mercer.cli.preparing import Prepared, prepare
+from mercer.cli.refusals import report_interrupts, say, warn
+from mercer.errors import InputError, MercerError, printable, sentence
+from mercer.estimators.auto_core import FULL_SYSTEMS, fixed_seconds, tuning_seconds
+from mercer.runtime import readable
+from mercer.runtime.progress import duration
 from mercer.tables.reading import no_file
-from mercer.text import counted, plain, quoted
+from mercer.text import quoted
 
-_UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "tb": 10**12}
-_SHORT = 0.05  # of coverage below what intervals say: worth a warning
-_TABLES = {".csv", ".tsv", ".txt", ".parquet", ".gz", ".zst"}  # endings of files that are no models
-_SIGNS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
+_TUNED_ON = 1200  # rows beyond which widths are tuned on a part
+_MEMBERS = 4  # in cells and on landmarks
+_USUAL = 0.35  # of the seconds that a time budget is compared with, which are rather too many
+_IN_CELLS = 0.75  # the same for members in cells
+_MATRICES = 8  # of rows x rows at once while tuning: counted generously, not measured
 
 
-@says_when_stopped(out="model", report="report", checkpoint="checkpoint")
+@report_interrupts(out="model", report="report", checkpoint="checkpoint")
 def run_fit(options: dict[str, Any]) -> None:
     """`mercer fit`."""
     from mercer.cli.hints import hints
-    from mercer.cli.kernel_text import refuse_unknown
     from mercer.cli.summary import as_json, data_words
 
     begin = time.monotonic()
     out, target = options["out"], options["target"]
     speak = not options["as_json"] and not options["quiet"]
-    _refuse_out(out, "--out")
-    _refuse_out(options["report"], "--report")
+    refuse_out(out, "--out")
+    refuse_out(options["report"], "--report")
     written = {f"--{name}": options[name] for name in ("out", "report", "checkpoint")}
-    _refuse_overwriting({"the table": options["table"]}, written)
-    refuse_unknown(options["kernel"])
-    asked = _asked(options, verbose=0 if options["quiet"] else 1)
-    with _limits(options):
-        table = prepare(options["table"], _said(options))
+    refuse_overwriting({"the table": options["table"]}, written)
+    refuse_unknown_kernels(options["kernel"])
+    how = FitOptions.parse(options, verbose=0 if options["quiet"] else 1)
+    with limits(options):
+        columns = TableOptions.parse(options)
+        table = prepare(options["table"], columns)
         _refuse_replacing(table, options)
         if speak:
-            told = hints(table, _said(options))
-            say("\n".join([data_words(table, target), *([""] if told else []), *told]) + "\n")
-        reporting.refuse_landmarks(table, asked, options["report"])
-        found = fit(table, asked)
-        found = replace(found, warned=[*table.warned, *given_away(table, target, found.judgement), *found.warned])
+            lines = hints(table, columns)
+            say("\n".join([data_words(table, target), *([""] if lines else []), *lines]) + "\n")
+        job = FitJob.of(table, how)
+        if options["report"] is not None and job.name.startswith("Nystroem"):
+            raise InputError(
+                f"--report is not supported for {job.name} ({job.why}): this model does not store held-out "
+                "predictions. Remove --report, or fit a sample of the rows."
+            )
+        found = fit(job)
+        found = replace(found, warned=[*table.warned, *find_leaks(table, target, found.judgement), *found.warned])
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[2K")  # what is left of the last line of progress
         sys.stderr.flush()
     summary = as_json(table, found, target, time.monotonic() - begin)
     whole = _save(table, found.model, options, summary)
-    reporting.write(whole, table, found, options)
+    _write_report(whole, table, found, options)
     if options["as_json"]:
         paths = {"out": out} | ({"report": options["report"]} if options["report"] else {})
         say(json.dumps(summary | paths, ensure_ascii=False))
@@ -85,18 +98,14 @@ def _tell(table: Prepared, found: Fitted, whole: Any, options: dict[str, Any]) -
         tried = log_hint(table) if hasattr(found.model, "committee_") and options["loss"] == "auto" else []
         for line in filter(None, (copies, unstable_words(found.model), labels, columns, *tried)):
             say(line)
-    _warn(found.warned)
+    for warning in found.warned:
+        warn(warning)
     if speak:
         size = readable(Path(out).stat().st_size)
         place = printable(out)
         say(f"Written to {place} ({size}). Next: mercer predict {shlex.quote(place)} NEW_TABLE")
         if options["report"]:
             say(f"The report is in {printable(options['report'])}; it opens in a browser.")
-
-
-def _warn(words: list[str]) -> None:
-    for warning in words:
-        say(warning, head="Warning:", colour="yellow", err=True)
 
 
 def _save(table: Prepared, model: Any, options: dict[str, Any], summary: dict[str, Any]) -> Any:
@@ -110,17 +119,62 @@ def _save(table: Prepared, model: Any, options: dict[str, Any], summary: dict[st
     return whole
 
 
-def _refuse_out(out: str | None, option: str) -> None:
-    """Raise an error before the fit if a file cannot be written."""
-    if out is None:
+def _write_report(whole: Any, table: Prepared, fitted: Fitted, options: dict[str, Any]) -> None:
+    """Write the report, if `--report` was set."""
+    if options["report"] is None:
         return
-    if out == "-" or Path(out).is_dir():
-        raise InputError(sentence(option, "the path of a file", repr(out) + " (a directory)" * Path(out).is_dir()))
-    path = Path(os.path.realpath(out) if Path(out).is_symlink() else out)  # what is written is where a link points to
-    if not path.parent.is_dir():
-        raise InputError(f"There is no directory {str(path.parent)!r} to write {path.name!r} to.")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"{out!r} cannot be written: permission denied.")
+    from mercer.report import Origin, write_report
+
+    source = options["table"]
+    origin = Origin(
+        table.reading.what,
+        "" if source == "-" else source,
+        command_text(click.get_current_context()),
+        tuple(note for note in (*table.notes, fitted.judgement.all_rows_words) if note),
+        tuple(said.removeprefix(LEAKAGE) for said in fitted.warned if said.startswith(LEAKAGE)),
+    )
+    with show_activity("writing the report", quiet=options["quiet"]):
+        write_report(
+            whole,
+            table.features,
+            table.target.values,
+            options["report"],
+            evaluation=fitted.judgement.result,
+            sample_weight=table.weights,
+            groups=table.groups,
+            origin=origin,
+        )
+
+
+@contextmanager
+def show_activity(what: str, *, quiet: bool) -> Iterator[None]:
+    """On a terminal, say what is going on for as long as it goes on."""
+    shown = sys.stderr.isatty() and not quiet
+    if shown:
+        sys.stderr.write(f"{what} ...")
+        sys.stderr.flush()
+    try:
+        yield
+    finally:
+        if shown:
+            sys.stderr.write("\r\033[2K")
+            sys.stderr.flush()
+
+
+def command_text(context: click.Context) -> str:
+    """The command as it can be typed again: arguments, then every option that is not as it is by itself."""
+    said = ["mercer", context.info_name or "fit"]
+    for param in context.command.params:
+        value = context.params.get(param.name or "")
+        if isinstance(param, click.Argument):
+            said.append(str(value))
+        elif isinstance(param, click.Option) and param.is_flag:
+            said += [param.opts[0]] * bool(value)
+        elif isinstance(value, tuple):
+            said += [word for each in value for word in (param.opts[0], str(each))]
+        elif value is not None and value != param.get_default(context):
+            said += [param.opts[0], str(value)]
+    return shlex.join(said)
 
 
 def _refuse_replacing(table: Prepared, options: dict[str, Any]) -> None:
@@ -149,282 +203,71 @@ def _refuse_replacing(table: Prepared, options: dict[str, Any]) -> None:
     raise InputError(f"{options['out']!r} {what}. Choose another --out, or replace it with --force.")
 
 
-def _refuse_overwriting(read: dict[str, str], written: dict[str, str | None]) -> None:
-    """Refuse an output that is an input or another output, whatever path or link leads to it."""
-    taken = {what: _files(path) for what, path in read.items()}
-    for option, path in written.items():
-        found = set() if path in {None, "-"} else _files(str(path))
-        for what, others in taken.items():
-            if found & others:
-                raise InputError(f"{option} would overwrite {what}: {path!r}. Use a different file name.")
-        taken[option] = found
-
-
-def _files(path: str) -> set[Any]:
-    """What a file is known by, its real path and its place on the disk: two names of one file have one in common.
-
-    A directory is its Parquet files; pipes and devices, which are not replaced, are none.
-    """
-    try:
-        if path != "-" and Path(path).is_dir():
-            return {each for file in Path(path).glob("*.parquet") for each in _files(str(file))}
-        status = os.fstat(sys.stdin.fileno()) if path == "-" else Path(path).stat()
-    except (OSError, ValueError):  # not there yet, or no stream of the system's
-        return set() if path == "-" else {os.path.realpath(path)}
-    place = {(status.st_dev, status.st_ino)} if stat.S_ISREG(status.st_mode) else set()
-    return place | {os.path.realpath(path)} if place and path != "-" else place
-
-
-def _said(options: dict[str, Any]) -> Said:
-    return Said(
-        target=options["target"],
-        kinds=asked_kinds(options["kinds"]),
-        drop=options["drop"],
-        group=options["group"],
-        weight=options["weight"],
-        row_id=options["row_id"],
-        task=options["task"],
-        missing=options["missing"],
-        rows_kept=not options.get("without_data"),
-        separator=_sign(options["separator"]),
-        decimal=options["decimal"],
-        date_format=options["date_format"],
-        encoding=options["encoding"],
-        time=options["time"],
-        missing_target=options["missing_target"],
-        rare_labels=options["rare_labels"],
-        strict=options["strict"],
-    )
-
-
-def _sign(given: str | None) -> str | None:
-    if given is None:
-        return None
-    sign = _SIGNS.get(given.lower(), given)
-    if len(sign) != 1 or sign in '"\r\n':
-        raise InputError(sentence("--separator", "one character, or the word tab", repr(given)))
-    return sign
-
-
-def _asked(options: dict[str, Any], verbose: int = 1) -> FitOptions:
-    scoring = options["scoring"]
-    if scoring is not None:
-        from sklearn.metrics import get_scorer_names
-
-        if scoring not in get_scorer_names():
-            hint = nearest(scoring, get_scorer_names())
-            hint = hint if hint.startswith("Did") else "Use a scikit-learn scorer name, such as r2."
-            raise InputError(f"Unknown scoring {scoring!r}. {hint}")
-    names = ("kernel", "rule", "folds", "repeats", "time_budget", "checkpoint", "seed", "dask", "without_data")
-    given = {name: options[name] for name in (*names, "class_weight", "copies", "loss")}
-    return FitOptions(**given, scoring=scoring, alphas=_numbers(options["alphas"]), verbose=verbose)
-
-
-def _numbers(text: str | None) -> tuple[float, ...]:
-    if text is None:
-        return ()
-    try:
-        found = tuple(float(part) for part in text.replace(",", " ").split())
-    except ValueError:
-        found = ()
-    if not found or not all(0 <= number < float("inf") for number in found):
-        raise InputError(sentence("--alphas", "non-negative numbers, such as 0.01,0.1,1", repr(text)))
-    return found
-
-
-@contextmanager
-def _limits(options: dict[str, Any]) -> Iterator[None]:
-    """Threads and memory for the time of a command."""
-    before = os.environ.get("MERCER_MEMORY_LIMIT")
-    if options["memory_limit"]:
-        os.environ["MERCER_MEMORY_LIMIT"] = str(_size(options["memory_limit"]))
-    try:
-        with threads(options["threads"]) if options["threads"] else nullcontext():
-            yield
-    finally:
-        if options["memory_limit"]:
-            os.environ.pop("MERCER_MEMORY_LIMIT")
-            os.environ.update({} if before is None else {"MERCER_MEMORY_LIMIT": before})
-
-
-def _size(text: str) -> int:
-    """Bytes.
-
-    >>> _size("2GB"), _size("500 mb")
-    (2000000000, 500000000)
-    """
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", text.strip().lower())
-    if not found or found[2] not in _UNITS:
-        raise InputError(sentence("--memory-limit", "a size, such as 500MB or 2GB", repr(text)))
-    return int(float(found[1]) * _UNITS[found[2]])
-
-
 def run_explain(options: dict[str, Any]) -> None:
     """`mercer explain`."""
-    from mercer.cli.choices import choose_model
-    from mercer.cli.costs import auto_plan
-    from mercer.cli.kernel_text import refuse_unknown
     from mercer.cli.summary import data_words
 
-    refuse_unknown(options["kernel"])
-    asked = _asked(options)
-    with _limits(options):
-        table = prepare(options["table"], _said(options))
-        streamed = table.stream is not None
-        name, why = choose_model(table.target.task, vars(asked), len(table.target.values), streamed=streamed)
-        refuse_unsupported(table, asked, name)
-        say(data_words(table, options["target"]) + f"\n\n{name} ({why}).")
-        _warn(table.warned)
-        if name.startswith("Auto"):
-            say(auto_plan(table, asked))
+    refuse_unknown_kernels(options["kernel"])
+    how = FitOptions.parse(options)
+    with limits(options):
+        table = prepare(options["table"], TableOptions.parse(options))
+        job = FitJob.of(table, how)
+        refuse_unsupported(job)
+        say(data_words(table, options["target"]) + f"\n\n{job.name} ({job.why}).")
+        for warning in table.warned:
+            warn(warning)
+        if job.name.startswith("Auto"):
+            say(auto_plan(job))
             return
-        if name.startswith("Nystroem"):
-            search, rows = landmarks_for(name, table, asked)
+        if job.name.startswith("Nystroem"):
+            search, rows = landmarks_for(job)
             say(str(search.explain(*rows)))
         else:
-            search, Z = search_for(name, table, asked)
+            search, Z = search_for(job)
             say(str(search.explain(Z, table.target.values, table.weights, table.groups)))
-            times = times_as_long(search, asked)
+            times = times_as_long(search, how)
             long = "about as long" if times == 1 else f"about {times} times as long"
             say(f"Nested cross-validation, which gives the error, comes on top and takes {long}.")
 
 
-@says_when_stopped(out="table")
-def run_predict(options: dict[str, Any]) -> None:
-    """`mercer predict`."""
-    from mercer.cli.predicting import predicted, write
-
-    _refuse_overwriting({"the model": options["model"], "the table": options["table"]}, {"--out": options["out"]})
-    model, table = _opened(options)
-    for note in table.notes:
-        say(note, err=True)
-    with _print_warnings():
-        answer, report = predicted(model, table, options["drop"], options["row_id"], options["interval"])
-    write(answer, options["out"])
-    if options["out"] != "-":
-        say(f"Written to {printable(options['out'])} ({counted(table.rows, 'row')}).", err=True)
-    _tell_unused(model, table, options["drop"])
-    _tell_strangers(report)
-    _tell_coverage(model, options["interval"])
-    if model.target in table.raw and model.target not in options["drop"]:
-        _tell_scores(model, table, answer, options["interval"])
-
-
-def _opened(options: dict[str, Any]) -> tuple[Any, Any]:
-    """The model, and the table that it is applied to."""
-    from mercer.cli.predicting import read_new
-
-    model = _loaded(options["model"])
-    how = {name: options[name] for name in ("decimal", "date_format", "encoding")}
-    return model, read_new(options["table"], model, separator=_sign(options["separator"]), **how)
-
-
-def _tell_coverage(model: Any, confidence: float | None) -> None:
-    """What share of held-out rows intervals had held when the model was fitted."""
-    told = model.facts.get("intervals") if confidence is not None else None
-    if not isinstance(told, dict) or not all(
-        isinstance(told.get(name), int | float) for name in ("confidence", "held")
-    ):
-        return
-    nominal, held = told["confidence"], told["held"]
-    words = f"{100 * nominal:g} % intervals held {100 * held:.0f} % of the rows that were held out in training."
-    if confidence is not None and abs(confidence - nominal) > _SHORT:
-        words += f" How many intervals of {100 * confidence:g} % hold was not counted."
-    if held < nominal - _SHORT:
-        say(f"{words} Expect those of new rows to hold less than they say.", head="Warning:", colour="yellow", err=True)
-    else:
-        say(words, err=True)
-
-
-def _tell_scores(model: Any, table: Any, answer: dict[str, Any], confidence: float | None) -> None:
-    """The errors on rows with a known target, beside the predictions; or why they are not known."""
-    from mercer.cli.scoring import scores
-
-    try:
-        result = scores(model, table, answer, confidence)
-    except InputError as error:
-        say(f"The predictions are not compared with {model.target}: {error.in_terms(flags)}", err=True)
-        return
-    say(f"\n{result.rows} rows have a known {model.target}:\n\n{result}", err=True)
-
-
-def run_score(options: dict[str, Any]) -> None:
-    """`mercer score`."""
-    from mercer.cli.predicting import predicted
-    from mercer.cli.scoring import CONFIDENCE, scores
-    from mercer.estimators.table_model import FeatureRegressor
-
-    model, table = _opened(options)
-    table.exactly(model.target)
-    group = options["group"]
-    aside = (*options["drop"], *(name for name in (group,) if name is not None and name not in model.kinds))
-    able = hasattr(model.model, "predict_interval") and not isinstance(model.model, FeatureRegressor)
-    confidence = CONFIDENCE if able and not model.is_classifier else None
-    with _print_warnings():
-        answer, report = predicted(model, table, aside, None, confidence)
-    found = scores(model, table, answer, confidence, group)
-    if options["as_json"]:
-        say(json.dumps(found.as_json(), ensure_ascii=False))
-        return
-    for note in table.notes:
-        say(note, err=True)
-    say(
-        f"{options['model']} on {table.what}: {found.rows} of {table.rows} rows have a known {model.target}.\n\n{found}"
+def fit_seconds(rows: int, columns: int, encoded: int) -> float:
+    """Processor seconds of an automatic fit to so many rows, columns that are used, and columns of numbers."""
+    return tuning_seconds(rows, columns, encoded) + (_USUAL if rows <= FULL_SYSTEMS else _IN_CELLS) * fixed_seconds(
+        rows
     )
-    told = model.facts.get("error")
-    if isinstance(told, dict) and isinstance(told.get("value"), float) and isinstance(told.get("measure"), str):
-        unit, sign = (100.0, " %") if "share" in told["measure"] else (1.0, "")
-        by = told.get("standard_error")
-        spread = f" +- {plain(unit * by, 2)}{sign}" if isinstance(by, float) else ""
-        say(f"\nExpected when it was fitted: {plain(unit * told['value'])}{sign}{spread} ({told['measure']}).")
-    _tell_strangers(report)
 
 
-def _tell_unused(model: Any, table: Any, drop: Sequence[str]) -> None:
-    """A line about columns that the model does not know."""
-    unused = [name for name in model.unknown_columns(table.raw) if name not in drop]
-    if unused:
-        say(f"Not used by the model: {quoted(unused)}.", err=True)
-
-
-@contextmanager
-def _print_warnings() -> Iterator[None]:
-    """Print the warnings of mercer that are issued meanwhile, each once, as lines of the command."""
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always", MercerWarning)
-        yield
-    for words in dict.fromkeys(str(each.message) for each in heard):
-        say(words, head="Warning:", colour="yellow", err=True)
-
-
-def _tell_strangers(report: Any) -> None:
-    for each in report.columns[:10]:
-        parts = {
-            "outside the training range": each.outside,
-            f"in categories not seen in training ({each.example!r})": each.unseen,
-            "missing (never missing in training)": each.missing,
-        }
-        of = counted(report.rows, "value")
-        said = "; ".join(f"{count} of {of} {what}" for what, count in parts.items() if count)
-        say(f"column {each.name!r}: {said}.", head="Warning:", colour="yellow", err=True)
-    if report.columns:
-        say("Predictions for such rows are extrapolations.", err=True)
-
-
-def _loaded(path: str) -> Any:
-    from mercer.estimators.table_model import TableModel
-    from mercer.models import load
-
-    try:
-        model = load(path)
-    except ModelFileError:
-        if Path(path).suffix.lower() in _TABLES:
-            raise InputError(f"{path!r} is a table. The order is MODEL TABLE: the model file comes first.") from None
-        raise
-    if not isinstance(model, TableModel):
-        got, way_out = f"a {type(model).__name__} saved from Python", f"Use mercer.load({path!r}).predict in Python."
-        raise InputError(sentence(path, "a model file written by `mercer fit`", got, way_out))
-    return model
+def auto_plan(job: FitJob) -> str:
+    """What `fit` would do without settings, in words, with time and memory."""
+    table, options = job.table, job.options
+    rows = len(table.target.values)
+    tuned, in_cells = min(rows, _TUNED_ON), rows > FULL_SYSTEMS
+    folds = options.folds or 0
+    parts = [rows, *([rows * (folds - 1) // max(folds, 1)] * folds)]
+    columns, encoded = len(set(table.encoder.groups_)), len(table.encoder.names_out_)
+    seconds = sum(fit_seconds(part, columns, encoded) for part in parts)
+    if options.time_budget is not None:
+        seconds = min(seconds, 1.2 * options.time_budget)
+    judged = f"all steps repeated in {folds} outer folds" if folds else "estimated from the three folds of step 2"
+    steps = [
+        "In three folds: tune four to six kernels on the other rows; weigh them by how they predict the fold.",
+        f"Tune the kernels with weight on {tuned} rows, choose alpha, and fit them to all {rows} rows.",
+    ]
+    if in_cells:
+        judged = judged.replace("three folds of step 2", "five folds of step 3")
+        steps = [
+            f"Tune four kernels with a width per column on {tuned} rows at a time; choose alpha in some of the cells.",
+            "Solve the best kernels in cells of neighbouring rows, five folds left out in closed form; weigh them.",
+        ]
+    held = _MEMBERS * rows * (encoded + 10) if in_cells else 3 * rows**2
+    lines = [
+        f"1. Encode {len(table.encoder.columns_)} columns as {encoded} columns of numbers.",
+        *(f"{place}. {step}" for place, step in enumerate(steps, start=2)),
+        f"4. Error: {judged}.",
+        f"Time: roughly {duration(seconds)}.",
+        f"Memory: roughly {readable(8 * (_MATRICES * tuned**2 + held))}.",
+    ]
+    return "\n".join(lines)
 
 
 def run_inspect(path: str, *, as_json: bool) -> None:

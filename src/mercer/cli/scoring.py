@@ -92,20 +92,16 @@ def known_targets(model: TableModel, table: Reading) -> tuple[Array, Array]:
         return cells.values[rows].astype(np.float64), rows
     rows = np.flatnonzero(~cells.missing)
     exactly = table.exactly(model.target)
-    return np.array([_named(exactly[row]) for row in rows], dtype=object), rows
+    return np.array([_label_text(exactly[row]) for row in rows], dtype=object), rows
 
 
-def _named(cell: Any) -> str:
+def _label_text(cell: Any) -> str:
     """A label, however it is written: 1.0 is 1, and TRUE is True."""
     return level_name(as_label(cell), NumberStyle())
 
 
 def scores(
-    model: TableModel,
-    table: Reading,
-    answer: dict[str, Array],
-    confidence: float | None,
-    group: str | None = None,
+    model: TableModel, table: Reading, answer: dict[str, Array], confidence: float | None, group: str | None = None
 ) -> Scores:
     """Errors on the rows with a target.
 
@@ -114,7 +110,7 @@ def scores(
     model, table : TableModel, Reading
         What predicted, and for what.
     answer : dict of str to ndarray
-        The predictions by name, as `predicted` gives them.
+        The predictions by name, as `predict_table` gives them.
     confidence : float or None
         That of the intervals among them; None where there are none.
     group : str, default=None
@@ -139,10 +135,11 @@ def _of_numbers(y: Array, predicted: Array, groups: Array | None) -> Scores:
     off = predicted - y
     error, by = _larger_error(lambda clusters: root_mean_square(off[:, None], clusters), groups)
     (bias, bias_by), variance = _mean(off, groups), float(np.var(y))
+    bias = bias if abs(bias) > _DUST * error else 0.0
     measures = {
         "root mean squared error": (error, by),
         "mean absolute error": _mean(np.abs(off), groups),
-        "mean of prediction - target": (_no_dust(bias, float(error)), bias_by),
+        "mean of prediction - target": (bias, bias_by),
         "R2": (1.0 - float(np.mean(off**2)) / variance if variance else math.nan, math.nan),
     }
     tables = {}
@@ -158,8 +155,8 @@ def _of_numbers(y: Array, predicted: Array, groups: Array | None) -> Scores:
 
 
 def _of_classes(model: TableModel, y: Array, predicted: Array, shares: Array, groups: Array | None) -> Scores:
-    labels = [_named(each) for each in model.model.classes_]
-    said = np.array([_named(each) for each in predicted], dtype=object)
+    labels = [_label_text(each) for each in model.model.classes_]
+    said = np.array([_label_text(each) for each in predicted], dtype=object)
     if not np.isin(y, labels).any():
         must_be, got = f"labels of the model, such as {labels[0]!r}", repr(y[0])
         raise InputError(sentence(f"Column {model.target!r}", must_be, got))
@@ -217,11 +214,6 @@ def _calibration(chances: Array, right: Array) -> list[tuple[Any, ...]]:
         for b in range(_BINS)
         if (own := bins == b).any()
     ]
-
-
-def _no_dust(value: float, size: float) -> float:
-    """A number, or zero where it is nothing but rounding."""
-    return value if abs(value) > _DUST * size else 0.0
 
 
 def _mean(values: Array, groups: Array | None = None) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from mercer.estimators.auto_evaluation import doubt, stability_words
 from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
 from mercer.report.judging import WEIGHTED_SHARE, Judgement
-from mercer.report.refits import influences, refitted
+from mercer.report.refits import fold_refits, influences
 from mercer.report.subject import subject_of
 from mercer.tables import Column
 from mercer.text import beside, counted, legible, plain, text_table
@@ -59,12 +59,7 @@ def columns_words(columns: list[Column]) -> str:
         told = [each for each in columns if not each.outputs][:_MOST]
         shown = [*columns[: _MOST // 2], *(each for each in told if each not in columns[: _MOST // 2])]
     rows = [
-        (
-            legible(each.name),
-            each.kind if each.outputs else f"{each.kind}, dropped",
-            each.missing,
-            legible(each.why, _WHY),
-        )
+        (legible(each.name), each.kind + ", dropped" * (not each.outputs), each.missing, legible(each.why, _WHY))
         for each in shown
     ]
     lines = [_cut(text_table(["column", "kind", "missing", "why"], rows))]
@@ -181,7 +176,7 @@ def importance_words(whole: TableModel, table: Prepared) -> str:
     elif hasattr(whole.model, "cv_predictions_"):
         beside = {"weights": table.weights, "groups": table.groups}
         subject = subject_of(whole, table.features, table.target.values, target="", **beside)
-        importance = {each.name: each.rise for each in influences(subject, refitted(subject))}
+        importance = {each.name: each.rise for each in influences(subject, fold_refits(subject))}
     else:
         return ""
     ranked = sorted(((name, rise) for name, rise in importance.items() if rise > 0), key=lambda each: -each[1])
@@ -217,7 +212,7 @@ def file_words(file: ModelFile, table: TableModel) -> str:
     lines.append(columns_words(table.columns))
     measure, how = told.get("measure"), told.get("how")
     if isinstance(measure, str) and isinstance(how, str):
-        value, base = (_told(told.get(name), share="share" in measure) for name in ("value", "baseline"))
+        value, base = (_number_or_unknown(told.get(name), share="share" in measure) for name in ("value", "baseline"))
         how = f"{legible(measure)}; {legible(how, 200)}"
         word = "score" if told.get("smaller_is_better") is False else "error"
         spread = told.get("standard_error")
@@ -239,7 +234,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _told(value: Any, *, share: bool) -> str:
+def _number_or_unknown(value: Any, *, share: bool) -> str:
     if not _is_number(value):
         return "unknown"
     return f"{100 * value:.1f} %" if share else plain(value)

@@ -1,9 +1,8 @@
-"""Error against complexity, and error against the number of rows: what is seen in training and what is not."""
+"""Error against complexity and against the number of rows, and its parts: bias, variance and noise."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,13 +12,13 @@ from sklearn.model_selection import check_cv, learning_curve
 from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import Array, Seed
-from mercer.displays.look import BAND, BLACK, BLUE, VERMILION, Display, grid_lines, named
+from mercer.displays.look import BAND, BLACK, BLUE, GREEN, GREY, VERMILION, Display, grid_lines, label_axes
 from mercer.errors import InputError, sentence
 from mercer.estimators import cross_validate
+from mercer.insight.bias_variance import BiasVariance, bias_variance
 from mercer.runtime.progress import Progress
 
 
-@dataclass(eq=False, repr=False)
 class _Curves(Display):
     """Two curves over the same values."""
 
@@ -30,21 +29,23 @@ class _Curves(Display):
     x_label: str
     y_label: str
 
-    def _draw(self, ax: Any, train: str, held_out: str) -> Any:
-        ax = self._on(ax)
+    def _draw(self, ax: Any) -> None:
         grid_lines(ax)
         low, high = self.held_out - self.held_out_error, self.held_out + self.held_out_error
         if np.isfinite(self.held_out_error).all():
             ax.fill_between(
                 self.values, low, high, color=VERMILION, alpha=BAND, linewidth=0, label="one standard error"
             )
-        ax.plot(self.values, self.held_out, "-o", color=VERMILION, markersize=4, linewidth=1.8, label=held_out)
-        ax.plot(self.values, self.train, "--s", color=BLUE, markersize=4, linewidth=1.8, label=train)
-        named(ax, self.x_label, self.y_label)
-        return ax
+        ax.plot(self.values, self.held_out, "-o", color=VERMILION, markersize=4, linewidth=1.8, label="held out")
+        ax.plot(self.values, self.train, "--s", color=BLUE, markersize=4, linewidth=1.8, label="training")
+        label_axes(ax, self.x_label, self.y_label)
+        self._mark_best(ax)
+        ax.legend(frameon=False)
+
+    def _mark_best(self, ax: Any) -> None:
+        """Nothing, where there is no best value."""
 
 
-@dataclass(eq=False, repr=False)
 class ComplexityDisplay(_Curves):
     """Error in training and on rows held out, over alpha or another parameter: the U-shaped curve.
 
@@ -108,36 +109,24 @@ class ComplexityDisplay(_Curves):
         -------
         ComplexityDisplay
         """
-        given = np.asarray(values, dtype=np.float64)
-        if given.ndim != 1 or not given.size:
+        points = np.asarray(values, dtype=np.float64)
+        if points.ndim != 1 or not points.size:
             raise InputError(sentence("values of ComplexityDisplay", "a list of numbers", repr(values)))
-        found, progress = np.empty((3, len(given))), Progress("complexity", len(given), verbose=0)
+        errors, progress = np.empty((3, len(points))), Progress("complexity", len(points), verbose=0)
         inner = isinstance(estimator, Pipeline) and parameter not in estimator.get_params()
         full_name = f"{estimator.steps[-1][0]}__{parameter}" if inner else parameter
-        for i, value in enumerate(given):
+        for i, value in enumerate(points):
             model = clone(estimator).set_params(**{full_name: float(value)})
             result = cross_validate(model, X, y, cv=cv, repeats=repeats, random_state=random_state)
             held_out = 1.0 - result.mean if is_classifier(estimator) else -result.mean
-            found[:, i] = _loss(model.fit(X, y), X, y), held_out, result.standard_error
+            errors[:, i] = _loss(model.fit(X, y), X, y), held_out, result.standard_error
             progress.step()
-        order = np.argsort(given, kind="stable")
-        train, held, error = found[:, order]
+        order = np.argsort(points, kind="stable")
+        train, held, error = errors[:, order]
         names = x_label or parameter, y_label or _loss_name(estimator)
-        return cls(given[order], train, held, error, *names).plot(ax)
+        return cls(points[order], train, held, error, *names).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where; None is a new figure.
-
-        Returns
-        -------
-        self
-        """
-        ax = self._draw(ax, "training", "held out")
+    def _mark_best(self, ax: Any) -> None:
         best = int(np.argmin(self.held_out))
         ax.axvline(
             self.values[best],
@@ -148,11 +137,8 @@ class ComplexityDisplay(_Curves):
         )
         if self.values[0] > 0 and self.values[-1] / self.values[0] > 20:
             ax.set_xscale("log")
-        ax.legend(frameon=False)
-        return self
 
 
-@dataclass(eq=False, repr=False)
 class LearningCurveDisplay(_Curves):
     """Error in training and on rows held out, over the number of rows trained on.
 
@@ -234,22 +220,6 @@ class LearningCurveDisplay(_Curves):
         means = base - train.mean(axis=1), base - test.mean(axis=1)
         return cls(counts, *means, error, x_label, y_label or _loss_name(estimator)).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where; None is a new figure.
-
-        Returns
-        -------
-        self
-        """
-        ax = self._draw(ax, "training", "held out")
-        ax.legend(frameon=False)
-        return self
-
 
 def _loss(model: Any, X: Any, y: Any) -> float:
     """Mean squared error, or the share of wrong labels."""
@@ -261,3 +231,123 @@ def _loss(model: Any, X: Any, y: Any) -> float:
 
 def _loss_name(estimator: Any) -> str:
     return "share of wrong labels" if is_classifier(estimator) else "mean squared error"
+
+
+_LINES = (
+    ("risk", "risk", BLACK, "-", "o"),
+    ("bias_squared", "bias squared", BLUE, "--", "s"),
+    ("variance", "variance", VERMILION, "-.", "^"),
+    ("noise", "noise", GREEN, ":", ""),
+)
+
+
+class BiasVarianceDisplay(Display):
+    """The parts of the risk as curves.
+
+    Parameters
+    ----------
+    result : BiasVariance
+        Of `mercer.bias_variance`.
+    x : ndarray or None
+        What the test rows are drawn over where there is one alpha; None is their number.
+    x_label, y_label : str or None
+        Names of the axes, with units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidge, bias_variance
+    >>> X = np.linspace(0.0, 6.0, 30)[:, None]
+    >>> result = bias_variance(
+    ...     KernelRidge(kernel="rbf"), X, lambda X: np.sin(X[:, 0]), 0.3, alphas=np.logspace(-3, 2, 11)
+    ... )
+    >>> result.plot().ax_.get_xlabel()
+    'alpha'
+    """
+
+    result: BiasVariance
+    x: Array | None = None
+    x_label: str | None = None
+    y_label: str | None = None
+
+    @classmethod
+    def from_result(
+        cls,
+        result: BiasVariance,
+        *,
+        x: Any = None,
+        x_label: str | None = None,
+        y_label: str | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """A decomposition that is there already.
+
+        Parameters
+        ----------
+        result : BiasVariance
+            Of `mercer.bias_variance`.
+        x : array-like of shape (m,), default=None
+            Where the test rows lie, for a result of one alpha.
+        x_label, y_label : str, default=None
+            With units.
+        ax : matplotlib Axes, default=None
+            Where; None is a new figure.
+
+        Returns
+        -------
+        BiasVarianceDisplay
+        """
+        place = None if x is None else np.asarray(x, dtype=np.float64).ravel()
+        return cls(result, place, x_label, y_label).plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, truth: Any, noise: Any, *, alphas: Any = None, X_test: Any = None, ax: Any = None
+    ) -> Self:
+        """Decompose and draw.
+
+        Parameters
+        ----------
+        estimator, X, truth, noise, alphas, X_test
+            As for `mercer.bias_variance`.
+        ax : matplotlib Axes, default=None
+            Where; None is a new figure.
+
+        Returns
+        -------
+        BiasVarianceDisplay
+        """
+        return cls.from_result(bias_variance(estimator, X, truth, noise, alphas=alphas, X_test=X_test), ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        grid_lines(ax)
+        alphas = self.result.alphas
+        single = alphas is None
+        m = self.result.risk_at.shape[-1]
+        x = (np.arange(1, m + 1) if self.x is None else self.x) if alphas is None else alphas
+        order = np.argsort(x, kind="stable")
+        for name, label, colour, style, marker in _LINES:
+            values = np.broadcast_to(getattr(self.result, f"{name}_at" if single else name), x.shape)[order]
+            ax.plot(
+                x[order], values, linestyle=style, marker="" if single else marker, color=colour,
+                linewidth=1.8, markersize=4, label=label,
+            )  # fmt: skip
+            errors = (self.result.standard_errors or {}).get(name)
+            if errors is not None and not single:
+                ends = values - errors[order], values + errors[order]
+                ax.fill_between(x[order], *ends, color=colour, alpha=BAND, linewidth=0)
+        if alphas is not None:
+            best = float(alphas[np.argmin(self.result.risk)])
+            ax.axvline(
+                best,
+                color=GREY,
+                linestyle=(0, (1, 2)),
+                linewidth=1.4,
+                label=f"least risk, at alpha = {best:.3g}",
+                zorder=1,
+            )
+            if x.min() > 0:
+                ax.set_xscale("log")
+        own = "alpha" if not single else "test row" if self.x is None else "x"
+        label_axes(ax, self.x_label or own, self.y_label or "expected squared loss")
+        ax.legend(frameon=False)

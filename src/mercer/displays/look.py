@@ -1,8 +1,12 @@
-"""One look for all pictures: Okabe and Ito's colours, line styles and markers that also tell lines apart in grey."""
+"""One look for all pictures: Okabe and Ito's colours, line styles and markers that also tell lines apart in grey.
+
+A display is a dataclass of what it draws; `from_...` computes it and draws, `plot(ax)` draws it again.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 
@@ -19,8 +23,11 @@ MAP = "viridis"  # even in lightness, so it survives a black-and-white printer
 BAND = 0.2  # opacity of bands of uncertainty
 
 
+@dataclass_transform(eq_default=False)
 class Display(Brief):
     """What all displays share: the axes they were drawn on.
+
+    A subclass becomes a dataclass by itself and writes `_draw`; `size` is that of a new figure, in inches.
 
     Attributes
     ----------
@@ -30,15 +37,40 @@ class Display(Brief):
 
     ax_: Any
     figure_: Any
+    _size: ClassVar[tuple[float, float]]
 
-    def _on(self, ax: Any, size: tuple[float, float] = (6.4, 4.4)) -> Any:
-        """The axes given, or those of a new figure."""
+    def __init_subclass__(cls, size: tuple[float, float] = (6.4, 4.4)) -> None:
+        """Make the subclass a dataclass."""
+        cls._size = size
+        dataclass(eq=False, repr=False)(cls)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where; None is a new figure.
+
+        Returns
+        -------
+        self
+        """
         if ax is None:
-            _, ax = pyplot().subplots(figsize=size, layout="constrained")
+            _, ax = pyplot().subplots(figsize=self._figure_size(), layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         ax.spines[["top", "right"]].set_visible(False)
         ax.set_axisbelow(True)
-        return ax
+        self._draw(ax)
+        return self
+
+    def _figure_size(self) -> tuple[float, float]:
+        """Inches; where they depend on what is drawn, a display computes them."""
+        return self._size
+
+    def _draw(self, ax: Any) -> None:
+        """Draw on these axes."""
+        raise NotImplementedError
 
 
 def pyplot() -> Any:
@@ -55,7 +87,7 @@ def grid_lines(ax: Any, axis: str = "both") -> None:
     ax.grid(visible=True, axis=axis, color="0.9", linewidth=0.8)
 
 
-def named(ax: Any, x: str, y: str) -> None:
+def label_axes(ax: Any, x: str, y: str) -> None:
     """Labels of both axes."""
     ax.set_xlabel(x)
     ax.set_ylabel(y)

@@ -28,7 +28,7 @@ from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.parameters import is_positive_only, is_precomputed, takes_sparse
 from mercer.estimators.refitting import part_of
-from mercer.insight.intervals import Coverage, covered
+from mercer.insight.intervals import Coverage, count_covered
 from mercer.kernels import Kernel
 
 NO_TARGETS = "no targets"  # where there are none to check, as opposed to None, which is refused
@@ -247,7 +247,7 @@ def coverage_of(bounds: tuple[Array, Array], y: Any, confidence: float, method: 
     if y.shape != lower.shape and y.size != lower.size:
         targets = 1 if lower.ndim == 1 else lower.shape[1]
         raise InputError(sentence("y", f"a table of {targets} targets, as in fit", f"shape {y.shape}"))
-    return covered(lower, upper, y.reshape(lower.shape), float(confidence), method)
+    return count_covered(lower, upper, y.reshape(lower.shape), float(confidence), method)
 
 
 _FEWEST = 3  # rows, or groups, that a model is fitted to

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from mercer.data.checks import keyword_hints
 from mercer.data.folds import draw
 from mercer.data.rows import Array, Seed
-from mercer.displays.bars import BarsDisplay
+from mercer.displays.fits import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import cross_validate, nested_cross_validate
 from mercer.estimators.search_core import SearchCore
@@ -126,7 +126,7 @@ def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, rand
     >>> bool(found.difference[0] > 0), bool(found.pvalue[0] < 0.01)
     (True, True)
     """
-    named = _named(models)
+    named = _names_of(models)
     if hasattr(cv, "__next__"):
         cv = list(cv)  # every model gets all of them
     fresh = random_state is not None or repeats > 1 or hasattr(cv, "split")
@@ -162,7 +162,7 @@ def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, rand
     return Comparison(list(named), scores, pairs, mean, spread, pvalue, holm(pvalue), scorings.pop())
 
 
-def _named(models: Any) -> dict[str, Any]:
+def _names_of(models: Any) -> dict[str, Any]:
     if isinstance(models, Mapping):
         found = {str(name): each for name, each in models.items()}
     elif isinstance(models, Sequence) and not isinstance(models, str):

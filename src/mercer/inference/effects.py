@@ -17,7 +17,7 @@ from scipy.special import stdtr, stdtrit
 
 from mercer.data.checks import keyword_hints, sizes
 from mercer.data.rows import Array
-from mercer.displays.bars import BarsDisplay
+from mercer.displays.fits import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.inference.changes import Change, Item, Radial, as_list, column_place, kernel_change, stencil
 from mercer.inference.parts import Link, RidgePart, WeightedSum, as_sum
@@ -197,7 +197,7 @@ def marginal_effects(
         raise InputError(sentence("errors of marginal_effects", "'jackknife' or 'homogeneous'", repr(errors)))
     confidence = check_confidence(confidence)
     found = as_sum(model, X, of)
-    wanted = _wanted(found, columns)
+    wanted = _changes_of(found, columns)
     pairs = _pairs(found, wanted, interactions)
     if any(len(np.intersect1d(a.places, b.places)) or any(c.direction is not None for c in (a, b)) for a, b in pairs):
         raise InputError(
@@ -283,7 +283,7 @@ def _effect(found: WeightedSum, item: Item, *, pointwise: bool) -> _Effect:
     for number, part in enumerate(found.parts):
         by, c = part.weight * scale, np.zeros(m)
         if linked is None and part.radial is not None and rows is None and one_slope:
-            weighted = part.weighted if found.own else None
+            weighted = part.closed_form if found.own else None
             mine, g, diagonal = _without_matrix(part, part.radial, weighted, int(item[0].places[0]), among)
         else:
             D, c = (kernel_change(part, item), c) if linked is None else linked[1][number]
@@ -349,7 +349,7 @@ def _without_matrix(
     return effect, g, scale * (x * weighted.sum(axis=1) - weighted @ z)
 
 
-def _wanted(found: WeightedSum, columns: Any) -> list[Change]:
+def _changes_of(found: WeightedSum, columns: Any) -> list[Change]:
     """The changes of these columns, by their names or numbers in the table."""
     if columns is None:
         return found.changes
@@ -373,7 +373,7 @@ def _pairs(found: WeightedSum, wanted: list[Change], interactions: Any) -> list[
     listed = given if isinstance(given, list | tuple) else [given]
     if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in listed):
         raise InputError(sentence("interactions of marginal_effects", "True or pairs of columns", repr(interactions)))
-    both: list[Item] = [item for a, b in listed for item in product(_wanted(found, [a]), _wanted(found, [b]))]
+    both: list[Item] = [item for a, b in listed for item in product(_changes_of(found, [a]), _changes_of(found, [b]))]
     if any(a.column == b.column for a, b in both):
         raise InputError("interactions of marginal_effects must be pairs of different columns.")
     return both

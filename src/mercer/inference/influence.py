@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Rows
-from mercer.displays.bars import BarsDisplay
+from mercer.displays.fits import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import AutoRegressor, KernelRidge, KernelRidgeCV
 from mercer.estimators.pipelines import fitting_columns, split_pipeline

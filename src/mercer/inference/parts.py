@@ -71,7 +71,7 @@ class RidgePart(System):
     degrees: float
 
     @cached_property
-    def weighted(self) -> Array | None:
+    def closed_form(self) -> Array | None:
         """V_ij P_ij of the closed forms; None without these."""
         return None if self.radial is None else self.radial.V * self.P
 

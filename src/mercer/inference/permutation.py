@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from mercer.data.checks import keyword_hints
 from mercer.data.folds import by_chance, check_names, draw
 from mercer.data.rows import Array, Seed
-from mercer.displays.null import NullDisplay
+from mercer.displays.errors import NullDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.parameters import is_whole

@@ -148,15 +148,15 @@ def held_out_bounds(
 
     def fill(part: slice) -> None:
         for target, found in values(part):
-            lower[part, target] = _ranked(found - reach[:, target], low)
-            upper[part, target] = _ranked(np.add(found, reach[:, target], out=found), high)
+            lower[part, target] = _take_rank(found - reach[:, target], low)
+            upper[part, target] = _take_rank(np.add(found, reach[:, target], out=found), high)
 
     # no array of new rows against training rows is larger than a tile
     run(fill, blocks(count, max(1, TILE * TILE // n)))
     return lower, upper
 
 
-def _ranked(values: Array, rank: int) -> Array:
+def _take_rank(values: Array, rank: int) -> Array:
     """The rank-th smallest of each row; the values are rearranged."""
     values.partition(rank - 1, axis=1)
     return values[:, rank - 1].copy()
@@ -179,14 +179,14 @@ def gaussian_bounds(mean: Array, variance: Array, noise: Array, confidence: floa
     return mean - reach, mean + reach
 
 
-def covered(lower: Array, upper: Array, y: Array, confidence: float, method: str) -> Coverage:
+def count_covered(lower: Array, upper: Array, y: Array, confidence: float, method: str) -> Coverage:
     """Share of targets inside, and mean width; an interval whose ends have crossed is empty, its width zero.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.insight.intervals import covered
-    >>> print(covered(np.zeros(4), np.full(4, 2.0), np.array([0.0, 1.0, 2.0, 3.0]), 0.8, "gaussian"))
+    >>> from mercer.insight.intervals import count_covered
+    >>> print(count_covered(np.zeros(4), np.full(4, 2.0), np.array([0.0, 1.0, 2.0, 3.0]), 0.8, "gaussian"))
     coverage 75.0 % on 4 rows (nominal 80 %, method gaussian); mean width 2
     """
     share = ((lower <= y) & (y <= upper)).mean(axis=0)

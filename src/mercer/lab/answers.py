@@ -66,15 +66,15 @@ class Quiet:
 quiet = Quiet()
 
 
-def fitted(asked: Any) -> dict[str, Any]:
+def fit(asked: Any) -> dict[str, Any]:
     """Predictions with a band, errors in the sample and left out, degrees of freedom, and what each point changes."""
     question = read_question(asked)
     if question.loss != "squared":
-        return _loss_fitted(question)
-    return _labels_fitted(question) if question.points.labels else _numbers_fitted(question)
+        return _fit_loss(question)
+    return _fit_labels(question) if question.points.labels else _fit_numbers(question)
 
 
-def _numbers_fitted(question: Question) -> dict[str, Any]:
+def _fit_numbers(question: Question) -> dict[str, Any]:
     points, model = question.points, _ridge(question)
     told = _left_out(question, model) | {
         "training": _root(points.y - model.predict(points.X)),
@@ -85,7 +85,7 @@ def _numbers_fitted(question: Question) -> dict[str, Any]:
     return told
 
 
-def _labels_fitted(question: Question) -> dict[str, Any]:
+def _fit_labels(question: Question) -> dict[str, Any]:
     points, model = question.points, _ridge(question)
     search = KernelRidgeClassifierCV([question.kernel], [question.alpha], fit_intercept=question.intercept)
     search.fit(points.X, points.y)
@@ -98,7 +98,7 @@ def _labels_fitted(question: Question) -> dict[str, Any]:
     }
 
 
-def _loss_fitted(question: Question) -> dict[str, Any]:
+def _fit_loss(question: Question) -> dict[str, Any]:
     """Predictions, outer quantiles and mean losses; what only squared errors have is None."""
     points, (kind, settings) = question.points, estimator_of(question)
     model = kind(question.alpha, kernel=question.kernel, fit_intercept=question.intercept, **settings)
@@ -189,7 +189,7 @@ def surface(asked: Any) -> dict[str, Any]:
     return {"factors": WIDTHS, "alphas": ALPHAS, "errors": _errors(question, kernels)}
 
 
-def drawn(asked: Any) -> dict[str, Any]:
+def draw_curves(asked: Any) -> dict[str, Any]:
     """Curves of the same points with several sets of targets, from one factor."""
     question, Y = read_question(asked), asked.get("draws")
     if not isinstance(Y, list) or not 1 <= len(Y) <= _MOST_DRAWS:
@@ -208,11 +208,11 @@ def kernel(asked: Any) -> dict[str, Any]:
 
 
 ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "fit": fitted,
+    "fit": fit,
     "without": without,
     "overview": overview,
     "surface": surface,
-    "draws": drawn,
+    "draws": draw_curves,
     "kernel": kernel,
 }
 

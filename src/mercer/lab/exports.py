@@ -102,7 +102,7 @@ def write_static(folder: Path) -> list[str]:
     written = {
         "index.html": page.replace(_SCRIPT, '<script defer src="lab.js"></script>'),
         "style.css": page_text("style.css"),
-        "lab.js": bundled(),
+        "lab.js": bundle_modules(),
     }
     new = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
@@ -126,7 +126,7 @@ def page_text(name: str) -> str:
     return files("mercer.lab").joinpath("page", name).read_text(encoding="utf-8")
 
 
-def bundled() -> str:
+def bundle_modules() -> str:
     """All modules as one script, which a browser also runs from a disk: modules it takes from servers alone."""
     parts = [_LINKED.sub("", page_text(name)) for name in MODULES]
     return "\n".join(['"use strict";', "(() => {", "const remoteEngine = null;", *parts, "})();", ""])

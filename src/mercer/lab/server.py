@@ -79,12 +79,12 @@ class Guard:
                 ]
             await send(message)
 
-        if refused := self._refused(scope):
+        if refused := self._reason_to_refuse(scope):
             await PlainTextResponse(refused, 403)(scope, receive, guarded)
             return
         await self.app(scope, receive, guarded)
 
-    def _refused(self, scope: Scope) -> str:
+    def _reason_to_refuse(self, scope: Scope) -> str:
         found: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
             found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
@@ -201,11 +201,11 @@ class Lab:
             return PlainTextResponse("Not found.", 404)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != ("application/octet-stream" if what == "table" else "application/json"):
-            return _told("The request must be JSON, or the bytes of a table.", 415)
+            return _error_response("The request must be JSON, or the bytes of a table.", 415)
         if what != "table":
             return await self._received(what, request, _LONGEST)
         if self._coming >= _UPLOADS:
-            return _told("Two tables are on their way. Wait a moment.", 503)
+            return _error_response("Two tables are on their way. Wait a moment.", 503)
         self._coming += 1
         try:
             return await self._received(what, request, LARGEST)
@@ -218,45 +218,45 @@ class Lab:
             with anyio.fail_after(_PATIENCE):
                 raw = await _body(request, most)
         except TimeoutError:
-            return _told("The request took too long to arrive.", 408)
+            return _error_response("The request took too long to arrive.", 408)
         except ClientDisconnect:
             return Response(status_code=400)
         if raw is None:
-            return _told("This is too large: a table may have 20 MB, a request 2 MB.", 413)
+            return _error_response("This is too large: a table may have 20 MB, a request 2 MB.", 413)
         if self._waiting >= _WAITING:
-            return _told("Too many requests at once. Wait a moment.", 503)
+            return _error_response("Too many requests at once. Wait a moment.", 503)
         self._waiting += 1
         workers = self._light if what in _QUICK else self._heavy
         try:
-            return await workers.run(lambda: self._answered(what, raw, request.headers))
+            return await workers.run(lambda: self._answer(what, raw, request.headers))
         finally:
             self._waiting -= 1
 
-    def _answered(self, what: str, raw: bytes, headers: Any) -> Response:
+    def _answer(self, what: str, raw: bytes, headers: Any) -> Response:
         try:
             if what == "table":
                 key, upload = self.uploads.read(raw, _file_name(unquote(headers.get("x-name", ""))))
-                return _json({"key": key, **upload.told()})
-            asked = _asked(raw)
+                return _json({"key": key, **upload.description()})
+            asked = _parse_request(raw)
             if what in ANSWERS:
                 return _json(answer(what, asked))
             found = self._own[what](asked)
             return found if isinstance(found, Response) else _json(found)
         except RecursionError:
-            return _told("The request is nested too deeply.", 200)
+            return _error_response("The request is nested too deeply.", 200)
         except MercerError as error:
-            return _told(str(error), 200)  # an answer in words: the page shows it beside the control
+            return _error_response(str(error), 200)  # an answer in words: the page shows it beside the control
         except MemoryError:
-            return _told("There is not enough memory for this. Use fewer points.", 200)
+            return _error_response("There is not enough memory for this. Use fewer points.", 200)
         except (ArithmeticError, ValueError, TypeError, LookupError) as error:  # odd input that nobody foresaw
-            return _told(f"This could not be worked out ({type(error).__name__}).", 200)
+            return _error_response(f"This could not be worked out ({type(error).__name__}).", 200)
 
     @cached_property
     def _own(self) -> dict[str, Any]:
         """What is answered from what the server keeps; `table` comes as bytes."""
         return {
             "table": None,
-            "start": lambda _: {"tables": self.uploads.told(), "opened": self.opened},
+            "start": lambda _: {"tables": self.uploads.descriptions(), "opened": self.opened},
             "columns": lambda asked: self.uploads.get(asked.get("key")).points(
                 asked.get("axes"), asked.get("target"), others=asked.get("others") is True
             ),
@@ -279,7 +279,7 @@ class Lab:
         return Response(export(what, asked, job, self.uploads.folder), media_type="application/octet-stream")
 
 
-def _asked(raw: bytes) -> dict[str, Any]:
+def _parse_request(raw: bytes) -> dict[str, Any]:
     try:
         found = json.loads(raw)
     except (ValueError, UnicodeDecodeError):
@@ -310,12 +310,12 @@ def _json(found: Any) -> Response:
     return JSONResponse(plain(found))
 
 
-def _told(words: str, status: int) -> Response:
+def _error_response(words: str, status: int) -> Response:
     return JSONResponse({"error": words}, status)
 
 
 async def _broken(_request: Request, _error: Exception) -> Response:
-    return _told("The server made a mistake. Please report it.", 500)
+    return _error_response("The server made a mistake. Please report it.", 500)
 
 
 def bound(port: int) -> socket.socket:

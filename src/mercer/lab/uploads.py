@@ -59,7 +59,7 @@ class Upload:
     labels: dict[str, Labels]
     notes: list[str]
 
-    def told(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
         """What the page shows of it."""
         return {"name": self.name, "columns": list(self.columns), "labels": list(self.labels), "notes": self.notes}
 
@@ -148,9 +148,9 @@ class Uploads:
             self._tables[key] = upload
         return key, upload
 
-    def told(self) -> list[dict[str, Any]]:
+    def descriptions(self) -> list[dict[str, Any]]:
         """All tables that are kept."""
-        return [{"key": key, **upload.told()} for key, upload in self._tables.items()]
+        return [{"key": key, **upload.description()} for key, upload in self._tables.items()]
 
     def get(self, key: Any) -> Upload:
         """The table of this key."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from mercer.data.checks import keyword_hints
 from mercer.estimators.auto_extra import refuse_extra
-from mercer.report.data import Origin
-from mercer.report.facts import gather
+from mercer.report.evaluation import gather
+from mercer.report.facts import Origin
 from mercer.report.subject import subject_of
 
 __all__ = ["Origin", "write_report"]

@@ -18,7 +18,7 @@ from mercer.estimators.refitting import part_of
 from mercer.inference.changes import column_place
 from mercer.inference.effects import MarginalEffects, marginal_effects
 from mercer.inference.influence import Influence, influence
-from mercer.report.refits import Refit, of_all_rows, refitted, sampled
+from mercer.report.refits import Refit, fold_refits, of_all_rows, sample_rows
 from mercer.report.subject import AS_TRANSFORMED, Subject, subject_of
 from mercer.tables import Column
 from mercer.tables.columns import Scale
@@ -69,7 +69,7 @@ class ColumnEffect(Shown):
 
     def __str__(self) -> str:
         low, high = int(self.effect.argmin()), int(self.effect.argmax())
-        ends = [f"{plain(float(self.effect[i]), 3)} at {_said(self.values[i])}" for i in (low, high)]
+        ends = [f"{plain(float(self.effect[i]), 3)} at {_value_text(self.values[i])}" for i in (low, high)]
         how = "Average prediction" if self.kind == "average" else "Change"
         return f"{how} of {legible(self.of)} along {legible(self.column)}: from {ends[0]} to {ends[1]}."
 
@@ -91,7 +91,7 @@ class ColumnEffect(Shown):
         return EffectDisplay(self.values, self.effect, self.standard_error, x, y, zero=local).plot(ax)
 
 
-def _said(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return plain(float(value), 3) if isinstance(value, float) else legible(str(value).removesuffix("T00:00:00"))
 
 
@@ -153,7 +153,7 @@ def column_effect(
         raise InputError(sentence("kind of column_effect", "'local' or 'average'", repr(kind)))
     subject = subject_of(model, X, y, target=target, groups=groups)
     movable, number = _movable(subject, column), _number(subject, label)
-    return _effect_along(subject, refitted(subject), movable, kind, number)
+    return _effect_along(subject, fold_refits(subject), movable, kind, number)
 
 
 def _movable(subject: Subject, column: str | int) -> Movable:
@@ -165,13 +165,13 @@ def _movable(subject: Subject, column: str | int) -> Movable:
         if name in raw and name not in own:
             return _raw(subject, subject.transformers, raw.index(name))
         column = own.index(name) if name in own else name
-    return _encoded(subject, _place(subject, column))
+    return _movable_encoded(subject, _place(subject, column))
 
 
 def _place(subject: Subject, column: str | int) -> int:
     names = [each.name for each in subject.columns]
     place = column_place(column, names)
-    if place not in subject.used:
+    if place not in subject.feature_places:
         raise InputError(f"Column {names[place]!r} is not used by the model: {subject.columns[place].why}.")
     if subject.columns[place].kind == "text":
         raise InputError(f"Column {names[place]!r} holds texts, which have no order and too many values to show.")
@@ -226,7 +226,7 @@ def main_effects(subject: Subject, refits: list[Refit], names: list[str]) -> lis
 
 def effect_of(subject: Subject, refits: list[Refit], place: int, kind: str = "local", label: int = 0) -> ColumnEffect:
     """The effect of the column at this place, from a model of all rows and its refits."""
-    return _effect_along(subject, refits, _encoded(subject, place), kind, label)
+    return _effect_along(subject, refits, _movable_encoded(subject, place), kind, label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +254,7 @@ class Movable:
     put: Callable[[Array, Any], Array]
 
 
-def _encoded(subject: Subject, place: int) -> Movable:
+def _movable_encoded(subject: Subject, place: int) -> Movable:
     """A column of which some columns of Z were made, and nothing else."""
     column, mine = subject.columns[place], np.flatnonzero(subject.place == place)
 
@@ -296,7 +296,7 @@ def _raw(subject: Subject, transformers: Transformers, place: int) -> Movable:
 
 
 def _effect_along(subject: Subject, refits: list[Refit], movable: Movable, kind: str, label: int) -> ColumnEffect:
-    column, rows = movable.column, sampled(subject)
+    column, rows = movable.column, sample_rows(subject)
     there = rows[movable.known[rows]]
     if len(there) < _FEWEST:
         raise InputError(f"Column {column.name!r} has fewer than {_FEWEST} known values. Choose another column.")
@@ -325,7 +325,7 @@ def _numbers(movable: Movable, there: Array, moved: Array, kind: str) -> tuple[A
     if len(ends) < 2 and kind == "local":
         return numbers, lambda *_: np.zeros(len(ends))
     if kind == "average":
-        return numbers, lambda model, label: np.array([_moved(movable, model, moved, end, label) for end in ends])
+        return numbers, lambda model, label: np.array([_mean_moved(movable, model, moved, end, label) for end in ends])
     step = np.clip(np.searchsorted(z[ends], z[moved], side="left"), 1, len(ends) - 1) - 1
     count = np.maximum(np.bincount(step, minlength=len(ends) - 1), 1)
     before, after = movable.put(moved, ends[step]), movable.put(moved, ends[step + 1])
@@ -348,12 +348,12 @@ def _levels(movable: Movable, there: Array, moved: Array, kind: str) -> tuple[Ar
     shares = counts[kept] / counts[kept].sum()
 
     def effect(model: Refit, label: int) -> Array:
-        found = np.array([_moved(movable, model, moved, end, label) for end in ends])
+        found = np.array([_mean_moved(movable, model, moved, end, label) for end in ends])
         return found - shares @ found if kind == "local" else found
 
     return np.array([movable.levels[each] for each in kept], dtype=object), effect
 
 
-def _moved(movable: Movable, model: Refit, moved: Array, lender: int, label: int) -> float:
+def _mean_moved(movable: Movable, model: Refit, moved: Array, lender: int, label: int) -> float:
     """The mean prediction of rows that all have the cell of one row in the column."""
     return float(model.levels(movable.put(moved, lender), label).mean())

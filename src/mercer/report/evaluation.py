@@ -1,21 +1,26 @@
-"""One evaluation of a fitted model: error, coverage, calibration, importance of columns, warnings."""
+"""Evaluation of a fitted model: error, coverage, calibration, importance of columns, warnings; what a page adds."""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mercer.data.checks import keyword_hints
+from mercer.displays import SpectrumDisplay
 from mercer.inference.effects import MarginalEffects
 from mercer.inference.influence import Influence
 from mercer.insight.intervals import Coverage
-from mercer.report.choices import CommitteeChoice, SearchChoice, choice_of
-from mercer.report.data import Data, Origin, data_of
+from mercer.models.records import FileStamp
 from mercer.report.effects import ColumnEffect, average_effects, main_effects, row_influence
+from mercer.report.facts import CommitteeChoice, Data, Origin, SearchChoice, choice_of, data_of
 from mercer.report.judging import HeldOutFacts, Judgement, judge, training_error
 from mercer.report.labels import LabelFacts, labels_of
-from mercer.report.refits import ColumnImportance, coverages, influences, refitted
+from mercer.report.refits import ColumnImportance, coverages, fold_refits, influences, sample_rows
 from mercer.report.subject import Subject, subject_of
 from mercer.text import Shown, legible, number, percent, text_table
 
@@ -186,14 +191,14 @@ def evaluate(
     (True, ['x1', 'x2'])
     """
     subject = subject_of(model, X, y, target=target, weights=sample_weight, groups=groups)
-    return evaluated(subject, evaluation, Origin())
+    return evaluate_subject(subject, evaluation, Origin())
 
 
-def evaluated(subject: Subject, result: Any, origin: Origin) -> ModelEvaluation:
+def evaluate_subject(subject: Subject, result: Any, origin: Origin) -> ModelEvaluation:
     """The evaluation of a model and its rows."""
     judged = judge(subject, result)
     judged = replace(judged, fitted=training_error(subject, judged))
-    refits = refitted(subject)
+    refits = fold_refits(subject)
     found, by_size, how = coverages(subject, refits, judged)
     ranked = influences(subject, refits) if refits else []
     return ModelEvaluation(
@@ -213,3 +218,99 @@ def evaluated(subject: Subject, result: Any, origin: Origin) -> ModelEvaluation:
         row_influence(subject),
         tuple(by_size),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class SpectrumFact:
+    """Eigenvalues of the kernel on the rows, and the degrees of freedom that alpha leaves.
+
+    Attributes
+    ----------
+    display : SpectrumDisplay
+        The numbers, ready to be drawn.
+    degrees : float or None
+        Effective degrees of freedom; None without a penalty.
+    rows : int
+        How many rows it is about.
+    what : str
+        Whose kernel it is.
+    """
+
+    display: SpectrumDisplay
+    degrees: float | None
+    rows: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What it takes to do it again."""
+
+    command: str
+    versions: dict[str, str]
+    when: str
+    seed: str
+    digest: str
+    digest_of: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Facts(ModelEvaluation):
+    """An evaluation, and what a page shows besides."""
+
+    spectrum: SpectrumFact | None = None
+    reproduction: Reproduction | None = None
+
+
+def gather(subject: Subject, result: Any, origin: Origin) -> Facts:
+    """Everything that a report says.
+
+    Parameters
+    ----------
+    subject : Subject
+        The model and its rows.
+    result : Evaluation, NestedCrossValidation or None
+        The outer loop, if it was run.
+    origin : Origin
+        Where the table came from.
+
+    Returns
+    -------
+    Facts
+    """
+    found = evaluate_subject(subject, result, origin)
+    shared = {each.name: getattr(found, each.name) for each in fields(found)}
+    return Facts(**shared, spectrum=spectrum_of(subject), reproduction=reproduction_of(subject, origin))
+
+
+def spectrum_of(subject: Subject) -> SpectrumFact | None:
+    """The spectrum of the best candidate, or of the member with the largest weight; on a sample of many rows."""
+    if not subject.Z.shape[1]:
+        return None
+    from matplotlib.figure import Figure
+
+    model, rows, where = subject.model, sample_rows(subject), Figure().subplots()
+    if subject.auto:
+        heaviest = int(np.argmax([member.weight for member in model.members_]))
+        kernel, alpha = model.members_[heaviest].kernel, float(model.members_[heaviest].alpha)
+        what = model.members_[heaviest].name
+    else:
+        kernel, alpha, what = model.best_kernel_, float(model.alpha_), "the best candidate"
+    display = SpectrumDisplay.from_kernel(
+        kernel, subject.as_frame(subject.Z[rows]), alphas=[alpha] if alpha > 0 else [], ax=where
+    )
+    degrees = float(display.degrees[0]) if alpha > 0 else None
+    return SpectrumFact(display, degrees, len(rows), what)
+
+
+def reproduction_of(subject: Subject, origin: Origin) -> Reproduction:
+    """Command, versions, seed and the digest of the data."""
+    stamp = FileStamp.now()
+    if origin.path and Path(origin.path).is_file():
+        with Path(origin.path).open("rb") as file:
+            digest, of = hashlib.file_digest(file, "sha256").hexdigest(), f"the file {origin.name or origin.path}"
+    else:
+        whole = hashlib.sha256(np.ascontiguousarray(subject.Z).tobytes())
+        whole.update("\n".join(map(str, subject.y.tolist())).encode())
+        digest, of = whole.hexdigest(), "the rows as numbers, with their targets"
+    return Reproduction(origin.command, stamp.versions, stamp.when, str(subject.model.random_state), digest, of)

@@ -1,119 +1,296 @@
-"""Everything that a report says, as values: gathered once, then put into words, pictures and tables."""
+"""The facts of a report about its table, and about what was chosen among what: values without words."""
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass, fields
-from pathlib import Path
+import re
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mercer.displays import SpectrumDisplay
-from mercer.models.records import FileStamp
-from mercer.report.data import Origin
-from mercer.report.evaluation import ModelEvaluation, evaluated
-from mercer.report.refits import sampled
+from mercer.estimators.auto_core import correct_digits
+from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
+from mercer.selection.ladders import edges_in_words
+from mercer.selection.table import SearchTable
+from mercer.tables import Column
+from mercer.text import counted, legible, listed, number
 
-
-@dataclass(frozen=True, eq=False)
-class SpectrumFact:
-    """Eigenvalues of the kernel on the rows, and the degrees of freedom that alpha leaves.
-
-    Attributes
-    ----------
-    display : SpectrumDisplay
-        The numbers, ready to be drawn.
-    degrees : float or None
-        Effective degrees of freedom; None without a penalty.
-    rows : int
-        How many rows it is about.
-    what : str
-        Whose kernel it is.
-    """
-
-    display: SpectrumDisplay
-    degrees: float | None
-    rows: int
-    what: str
+_SHOWN = 6  # candidates in the table
+_LETTERS = 120  # of a kernel
 
 
 @dataclass(frozen=True)
-class Reproduction:
-    """What it takes to do it again."""
+class Origin:
+    """Where a table came from and what was done with it, as far as the caller knows.
 
-    command: str
-    versions: dict[str, str]
-    when: str
-    seed: str
-    digest: str
-    digest_of: str
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Facts(ModelEvaluation):
-    """An evaluation, and what a page shows besides."""
-
-    spectrum: SpectrumFact | None = None
-    reproduction: Reproduction | None = None
-
-
-def gather(subject: Subject, result: Any, origin: Origin) -> Facts:
-    """Everything that a report says.
-
-    Parameters
+    Attributes
     ----------
-    subject : Subject
-        The model and its rows.
-    result : Evaluation, NestedCrossValidation or None
-        The outer loop, if it was run.
-    origin : Origin
-        Where the table came from.
-
-    Returns
-    -------
-    Facts
+    name : str
+        What the table is called.
+    path : str
+        Its file, for the digest; empty where there is none.
+    command : str
+        The command that does it again.
+    notes : tuple of str
+        What was said when it was read.
+    leaks : tuple of str
+        Warnings of possible target leakage, if the caller has looked for it.
     """
-    found = evaluated(subject, result, origin)
-    shared = {each.name: getattr(found, each.name) for each in fields(found)}
-    return Facts(**shared, spectrum=spectrum_of(subject), reproduction=reproduction_of(subject, origin))
+
+    name: str = ""
+    path: str = ""
+    command: str = ""
+    notes: tuple[str, ...] = ()
+    leaks: tuple[str, ...] = ()
 
 
-# -- the spectrum ---------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class ColumnFact:
+    """How one column was used."""
+
+    name: str
+    kind: str
+    used: bool
+    missing: int
+    becomes: int
+    holds: str
+    why: str
+    extreme: float = 0.0
 
 
-def spectrum_of(subject: Subject) -> SpectrumFact | None:
-    """The spectrum of the best candidate, or of the member with the largest weight; on a sample of many rows."""
-    if not subject.Z.shape[1]:
-        return None
-    from matplotlib.figure import Figure
+@dataclass(frozen=True, eq=False)
+class Data:
+    """The table.
 
-    model, rows, where = subject.model, sampled(subject), Figure().subplots()
-    if subject.auto:
-        heaviest = int(np.argmax([member.weight for member in model.members_]))
-        kernel, alpha = model.members_[heaviest].kernel, float(model.members_[heaviest].alpha)
-        what = model.members_[heaviest].name
+    Attributes
+    ----------
+    rows, missing, copies : int
+        Rows, missing cells, and rows that repeat another one in every column.
+    columns : tuple of ColumnFact
+        All that could be learned from.
+    ignored : tuple of str
+        Columns that were set aside.
+    target : str
+        What is predicted.
+    numbers : tuple of float or None
+        Smallest, mean, largest and standard deviation of the target.
+    counts : tuple of (str, int)
+        Labels of the target, the most common first.
+    """
+
+    rows: int
+    missing: int
+    copies: int
+    columns: tuple[ColumnFact, ...]
+    ignored: tuple[str, ...]
+    target: str
+    numbers: tuple[float, float, float, float] | None
+    counts: tuple[tuple[str, int], ...]
+    origin: Origin
+
+    @property
+    def feature_count(self) -> int:
+        """How many columns are learned from."""
+        return sum(column.used for column in self.columns)
+
+
+def data_of(subject: Subject, origin: Origin) -> Data:
+    """The table as it was used."""
+    y = subject.y
+    numbers: tuple[float, float, float, float] | None = None
+    counts: tuple[tuple[str, int], ...] = ()
+    if subject.classifier:
+        labels, found = np.unique(y, return_counts=True)
+        order = np.argsort(-found, kind="stable")
+        counts = tuple((str(labels[i]), int(found[i])) for i in order)
     else:
-        kernel, alpha, what = model.best_kernel_, float(model.alpha_), "the best candidate"
-    display = SpectrumDisplay.from_kernel(
-        kernel, subject.framed(subject.Z[rows]), alphas=[alpha] if alpha > 0 else [], ax=where
+        numbers = (float(y.min()), float(y.mean()), float(y.max()), float(y.std()))
+    columns = tuple(_column_fact(subject, place) for place in range(len(subject.columns)))
+    copies = len(y) - len(np.unique(subject.Z, axis=0)) if subject.Z.shape[1] else 0
+    missing = sum(column.missing for column in columns)
+    return Data(len(y), missing, copies, columns, subject.ignored, subject.target, numbers, counts, origin)
+
+
+def _column_fact(subject: Subject, place: int) -> ColumnFact:
+    column = subject.columns[place]
+    mine = subject.Z[:, subject.place == place]
+    extreme = 0.0
+    if column.kind == "number" and mine.shape[1]:
+        spread = float(mine[:, 0].std())
+        extreme = float(np.abs(mine[:, 0] - mine[:, 0].mean()).max()) / spread if spread else 0.0
+    used = bool(column.outputs)
+    return ColumnFact(
+        column.name, column.kind, used, column.missing, len(column.outputs), _holds(column), column.why, extreme
     )
-    degrees = float(display.degrees[0]) if alpha > 0 else None
-    return SpectrumFact(display, degrees, len(rows), what)
 
 
-# -- doing it again -------------------------------------------------------------------------------
+def _holds(column: Column) -> str:
+    """The range of numbers, or how many levels there are."""
+    if column.kind == "number" and column.scale is not None:
+        return f"{number(column.scale.low)} to {number(column.scale.high)}"
+    if column.kind == "date" and column.scale is not None:  # days since 1970
+        return " to ".join(str(np.datetime64(int(day), "D")) for day in (column.scale.low, column.scale.high))
+    levels = len(column.levels) + len(column.pooled)
+    return counted(levels, "level") if levels else ""
 
 
-def reproduction_of(subject: Subject, origin: Origin) -> Reproduction:
-    """Command, versions, seed and the digest of the data."""
-    stamp = FileStamp.now()
-    if origin.path and Path(origin.path).is_file():
-        with Path(origin.path).open("rb") as file:
-            digest, of = hashlib.file_digest(file, "sha256").hexdigest(), f"the file {origin.name or origin.path}"
-    else:
-        whole = hashlib.sha256(np.ascontiguousarray(subject.Z).tobytes())
-        whole.update("\n".join(map(str, subject.y.tolist())).encode())
-        digest, of = whole.hexdigest(), "the rows as numbers, with their targets"
-    return Reproduction(origin.command, stamp.versions, stamp.when, str(subject.model.random_state), digest, of)
+@dataclass(frozen=True)
+class RankedCandidate:
+    """One kernel and alpha, and what it scored."""
+
+    kernel: str
+    alpha: str
+    score: float
+    standard_error: float
+    chosen: bool
+
+
+@dataclass(frozen=True, eq=False)
+class SearchChoice:
+    """The best candidate of a search.
+
+    Attributes
+    ----------
+    kernel, alpha : str
+        The best candidate.
+    kernels, alphas : int
+        How many of each were tried.
+    scoring, folds, rule : str
+        How they were compared.
+    best : tuple of RankedCandidate
+        Those that scored best, with the best candidate.
+    close : int
+        How many are within one standard error of the best.
+    edges : tuple of str
+        On which edges of the grid the best candidate is.
+    agreed : tuple of int
+        How many outer folds chose exactly this winner, and how many there were.
+    families : tuple of (str, int)
+        The kinds of kernels that the outer folds chose, the most frequent first.
+    digits : float
+        Decimal digits that are correct.
+    search : KernelRidgeCV or KernelRidgeClassifierCV
+        For its picture; None where its table was not kept.
+    """
+
+    kernel: str
+    alpha: str
+    kernels: int
+    alphas: int
+    scoring: str
+    folds: str
+    rule: str
+    best: tuple[RankedCandidate, ...]
+    close: int
+    edges: tuple[str, ...]
+    agreed: tuple[int, int]
+    families: tuple[tuple[str, int], ...]
+    digits: float
+    search: Any
+
+
+@dataclass(frozen=True)
+class MemberFact:
+    """One member that was tried for a committee."""
+
+    name: str
+    weight: float
+    error: float
+    alpha: float
+    status: str
+    bounds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CommitteeChoice:
+    """The committee of an automatic model.
+
+    Attributes
+    ----------
+    members : tuple of MemberFact
+        All that were tried; weight 0 means left out.
+    how : str
+        How the weights were found.
+    tuned_on : int
+        Rows that widths were tuned on.
+    digits : float
+        Decimal digits that are correct, of the worst member.
+    """
+
+    members: tuple[MemberFact, ...]
+    how: str
+    tuned_on: int
+    digits: float
+
+
+def choice_of(subject: Subject, judged: Judgement) -> SearchChoice | CommitteeChoice:
+    """The choice that the model stands for."""
+    return _committee(subject) if subject.auto else _search(subject.model, judged)
+
+
+def _committee(subject: Subject) -> CommitteeChoice:
+    model, unit = subject.model, subject.model.unit()
+    members = tuple(
+        MemberFact(m.name, m.weight, m.error * unit, m.alpha, m.status, _bound_names(m.bounds, subject))
+        for m in model.committee_.tried
+    )
+    digits = min(map(correct_digits, model.models_))
+    return CommitteeChoice(members, model.how_judged(), model.committee_.tuned_on, digits)
+
+
+def _bound_names(bounds: list[str], subject: Subject) -> tuple[str, ...]:
+    """Parameters on a bound, those of columns by the names of the columns: `width[3, 4]` is the width of one."""
+    parts = [re.fullmatch(r"(\w+)\[([0-9, ]+)\]", bound) for bound in bounds]
+    whole = [bound for bound, part in zip(bounds, parts, strict=True) if part is None]
+    owners: dict[str, list[str]] = {}
+    for part in filter(None, parts):
+        places = {int(subject.place[int(number)]) for number in part[2].split(",")}
+        owners.setdefault(part[1], []).extend(subject.columns[place].name for place in sorted(places))
+    return (*whole, *(f"{name} of {listed(list(dict.fromkeys(own)))}" for name, own in owners.items()))
+
+
+def _search(model: Any, judged: Judgement) -> SearchChoice:
+    table, choice = model.table_, model.choice_
+    kept = isinstance(table, SearchTable)  # a file keeps the text of it alone
+    chosen = judged.result.chosen
+    same = sum(repr(each["kernel"]) == repr(model.best_kernel_) and each["alpha"] == model.alpha_ for each in chosen)
+    best, close = _best(model) if kept else ((), 0)
+    return SearchChoice(
+        legible(repr(model.best_kernel_), _LETTERS),
+        f"{model.alpha_:.3g}",
+        len(model.kernels_),
+        len(model.alphas_),
+        judged.result.scoring,
+        model.folds_.label,
+        model.rule,
+        best,
+        close,
+        tuple(edges_in_words(table, choice, model.folds_, model.own_ladders())) if kept else (),
+        (same, len(chosen)),
+        tuple(Counter(type(each["kernel"]).__name__ for each in chosen).most_common()),
+        float(model.digits_),
+        model if kept and len(model.kernels_) * len(model.alphas_) > 1 else None,
+    )
+
+
+def _best(model: Any) -> tuple[tuple[RankedCandidate, ...], int]:
+    """The best candidates and the best candidate, and how many are as good within one standard error."""
+    table, choice = model.table_, model.choice_
+    mean, error = table.mean.mean(axis=2), table.standard_error(model.folds_).mean(axis=2)
+    worth = np.where(np.isnan(mean), -np.inf, mean)
+    order = np.argsort(-worth.ravel(), kind="stable")
+    winner = choice.kernel * len(table.alphas) + choice.alphas[0]
+    listed = [int(i) for i in order[:_SHOWN]]
+    listed = listed if winner in listed else [*listed[:-1], winner]
+    best = []
+    for i in listed:
+        k, a = divmod(i, len(table.alphas))
+        numbers = float(mean[k, a]), float(error[k, a])
+        best.append(
+            RankedCandidate(legible(repr(table.kernels[k]), _LETTERS), f"{table.alphas[a]:.3g}", *numbers, i == winner)
+        )
+    first = np.unravel_index(int(order[0]), worth.shape)
+    close = int(np.sum(worth >= worth[first] - np.nan_to_num(error[first])))
+    return tuple(best), close

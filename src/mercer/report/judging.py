@@ -175,7 +175,7 @@ def _judge_search(subject: Subject, result: NestedCrossValidation | None) -> Jud
             warnings.simplefilter("ignore", IllConditionedWarning)  # the fit has said it
             whole = (model, subject.rows) if subject.pipeline is None else (subject.pipeline, subject.X)
             result = nested_cross_validate(*whole, y, sample_weight=subject.weights, **how)
-    return judged_search(subject, result, baseline_score(subject, how))
+    return judge_nested(subject, result, baseline_score(subject, how))
 
 
 def baseline_score(subject: Subject, how: dict[str, Any]) -> float:
@@ -204,7 +204,7 @@ def _outer_folds(subject: Subject, *, given: bool) -> dict[str, Any]:
     return {"cv": min(_FOLDS, most), "random_state": 0 if groups is None else None, "groups": groups}
 
 
-def judged_search(subject: Subject, nested: NestedCrossValidation, base: float) -> Judgement:
+def judge_nested(subject: Subject, nested: NestedCrossValidation, base: float) -> Judgement:
     """The scores of a search as errors, where the score is one that is better read so."""
     model, read = subject.model, AsError.of(subject.model.scoring, classifier=subject.classifier)
     return Judgement(

@@ -140,7 +140,7 @@ def labels_of(subject: Subject, judged: Judgement) -> LabelFacts:
     )
     order = np.argsort(-rows, kind="stable")
     each = tuple(LabelFact(str(classes[k]), int(rows[k]), float(found[k]), float(right[k])) for k in order)
-    names, matrix = _pooled([str(label) for label in classes], whole, order)
+    names, matrix = _pool_rare_labels([str(label) for label in classes], whole, order)
     probabilities, numbers = held_out_probabilities(subject.model, subject.y)
     calibrated = calibration_of(probabilities, numbers, [str(label) for label in classes])
     shown = [1] if len(classes) == 2 else [int(k) for k in order[:_CURVES]]
@@ -180,7 +180,7 @@ def thresholds_of(sure: Array, right: Array) -> tuple[ThresholdFact, ...]:
     )
 
 
-def _pooled(names: list[str], matrix: Array, order: Array) -> tuple[tuple[str, ...], Array]:
+def _pool_rare_labels(names: list[str], matrix: Array, order: Array) -> tuple[tuple[str, ...], Array]:
     """The matrix of the most common labels, the others put together."""
     if len(names) <= _MOST:
         return tuple(names), matrix

@@ -2,59 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mercer.displays import CoverageDisplay, NestedDisplay, ResidualDisplay, SearchDisplay
-from mercer.displays.look import BLACK, BLUE, COLOURS, GREY, MAP, STYLES, grid_lines, named, short_kernel
+from mercer.displays.look import BLACK, BLUE, COLOURS, GREY, MAP, STYLES, grid_lines, label_axes, short_kernel
 from mercer.estimators.nesting import NestedCrossValidation
-from mercer.report.choices import SearchChoice
-from mercer.report.estimates import estimates
-from mercer.report.facts import Facts
-from mercer.report.svg import CELLS, drawn
+from mercer.report.evaluation import Facts
+from mercer.report.facts import SearchChoice
+from mercer.report.words import estimates
 from mercer.text import legible, number, percent
 
 POINTS = 1500  # drawn at most; more make the file large, and hide one another
 _BARS = 15
 _FOLDS = 30
 _APART = 20.0  # times the smallest error: what one axis from 0 can show
+CELLS = "cells"  # what the cells of a heat map are called
 _FAINTEST = 0.35  # points that can be seen in the dark, too
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A drawing and the sentence below it."""
-
-    svg: str
-    caption: str
-
-
-def pictures(facts: Facts) -> dict[str, Picture]:
-    """All pictures that these facts have something for, by name."""
-    found = {}
-    with warnings.catch_warnings(), _look():
-        # letters that the measuring font lacks are the browser's business, and layout is best effort
-        warnings.simplefilter("ignore", UserWarning)
-        for name, draw in _DRAWERS.items():
-            made = draw(facts)
-            if made is not None:
-                figure, title, caption = made
-                found[name] = Picture(drawn(figure, f"picture-{name}", title, caption), caption)
-    return found
-
-
-def _look() -> Any:
-    from matplotlib import style
-
-    own = {"svg.fonttype": "none", "svg.hashsalt": "mercer", "font.size": 10.0, "axes.unicode_minus": True}
-    return style.context(["default", own])
-
-
-Made = tuple[Any, str, str]
+Drawing = tuple[Any, str, str]
 
 
 def _axes(width: float, height: float) -> Any:
@@ -73,7 +42,7 @@ def plain(name: str, most: int = 28) -> str:
     return legible(name, most).replace("$", r"\$")
 
 
-def _surface(facts: Facts) -> Made | None:
+def _surface(facts: Facts) -> Drawing | None:
     choice = facts.choice
     if not isinstance(choice, SearchChoice) or choice.search is None:
         return None
@@ -88,7 +57,7 @@ def _surface(facts: Facts) -> Made | None:
     return ax.figure, "Scores of all candidates", text
 
 
-def _estimates(facts: Facts) -> Made:
+def _estimates(facts: Facts) -> Drawing:
     found, judged = estimates(facts), facts.judged
     ax = _axes(6.4, 0.9 + 0.42 * len(found))
     grid_lines(ax, "x")
@@ -110,7 +79,7 @@ def _estimates(facts: Facts) -> Made:
     ax.set_yticks(places, [each.name for each in found])
     ax.invert_yaxis()
     _bare(ax)
-    named(ax, "% of labels wrong" if judged.share else plain(_of_target(facts), 70), "")
+    label_axes(ax, "% of labels wrong" if judged.share else plain(_of_target(facts), 70), "")
     shape = "points to the left" if apart else "shorter bars"
     better = f"{shape} are better" if judged.smaller_is_better else "larger scores are better"
     said = "; ".join(f"{each.name}: {each.text}" for each in found)
@@ -128,7 +97,7 @@ def _bare(ax: Any) -> None:
     ax.set_axisbelow(True)
 
 
-def _nested(facts: Facts) -> Made | None:
+def _outer_folds(facts: Facts) -> Drawing | None:
     result = facts.judged.result
     if not isinstance(result, NestedCrossValidation) or result.scores.size < 2:
         return None
@@ -159,7 +128,7 @@ def _points(facts: Facts) -> tuple[Any, Any, str]:
     return held.observed[some], held.predicted[some], f" {POINTS} of {len(held.rows)} rows are shown."
 
 
-def _against(facts: Facts, kind: str) -> Made | None:
+def _against(facts: Facts, kind: str) -> Drawing | None:
     if facts.held is None:
         return None
     observed, predicted, part = _points(facts)
@@ -177,7 +146,7 @@ def _against(facts: Facts, kind: str) -> Made | None:
     return ax.figure, "Residuals", text
 
 
-def _confusion(facts: Facts) -> Made | None:
+def _confusion(facts: Facts) -> Drawing | None:
     if facts.labels is None:
         return None
     names, matrix = [plain(name, 16) for name in facts.labels.names], facts.labels.matrix
@@ -196,13 +165,13 @@ def _confusion(facts: Facts) -> Made | None:
     ax.set_yticks(np.arange(many) + 0.5, names)
     ax.invert_yaxis()
     ax.set_aspect("equal")
-    named(ax, "predicted", "observed")
+    label_axes(ax, "predicted", "observed")
     right = int(np.trace(matrix))
     text = f"Confusion matrix: rows by observed and predicted label; {right} of {int(matrix.sum())} are correct."
     return ax.figure, "Confusion matrix", text
 
 
-def _calibration(facts: Facts) -> Made | None:
+def _calibration(facts: Facts) -> Drawing | None:
     if facts.labels is None:
         return None
     found = facts.labels.calibration
@@ -215,14 +184,14 @@ def _calibration(facts: Facts) -> Made | None:
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.set_aspect("equal")
     _bare(ax)
-    named(ax, f"probability of {plain(found.of)}", "observed frequency")
+    label_axes(ax, f"probability of {plain(found.of)}", "observed frequency")
     ax.legend(frameon=False, loc="upper left")
     off = percent(found.gap)
     text = f"Held-out probabilities of {legible(found.of)} in bins of equally many rows; mean calibration error {off}."
     return ax.figure, "Calibration curve", text
 
 
-def _coverage(facts: Facts) -> Made | None:
+def _coverage(facts: Facts) -> Drawing | None:
     if not facts.coverage:
         return None
     ax = _axes(4.9, 4.5)
@@ -235,7 +204,7 @@ def _coverage(facts: Facts) -> Made | None:
     )
 
 
-def _spectrum(facts: Facts) -> Made | None:
+def _spectrum(facts: Facts) -> Drawing | None:
     if facts.spectrum is None:
         return None
     ax = _axes(6.2, 3.8)
@@ -245,7 +214,7 @@ def _spectrum(facts: Facts) -> Made | None:
     return ax.figure, "Spectrum", f"Eigenvalues of the kernel matrix of {facts.spectrum.rows} rows{said}."
 
 
-def _influence(facts: Facts) -> Made | None:
+def _influence(facts: Facts) -> Drawing | None:
     shown = facts.influence[:_BARS]
     if not shown:
         return None
@@ -264,7 +233,7 @@ def _influence(facts: Facts) -> Made | None:
     rise = (
         "increase in % of labels wrong" if facts.labels is not None else f"increase of the error of {facts.data.target}"
     )
-    named(ax, f"{plain(rise, 60)} when permuted", "")
+    label_axes(ax, f"{plain(rise, 60)} when permuted", "")
     first = shown[0]
     rise = f"{100 * first.rise:.1f} percentage points" if facts.labels is not None else number(first.rise)
     text = (
@@ -274,7 +243,7 @@ def _influence(facts: Facts) -> Made | None:
     return ax.figure, "Importance of columns", text
 
 
-def _effects(facts: Facts) -> Made | None:
+def _effects(facts: Facts) -> Drawing | None:
     shown = facts.effects
     if not shown:
         return None
@@ -293,7 +262,7 @@ def _effects(facts: Facts) -> Made | None:
     return figure, "Effects of columns", " ".join(str(each) for each in shown)
 
 
-def _ranking(facts: Facts, kind: str) -> Made | None:
+def _ranking(facts: Facts, kind: str) -> Drawing | None:
     if facts.labels is None or not facts.labels.curves:
         return None
     ax = _axes(4.9, 4.5)
@@ -307,10 +276,10 @@ def _ranking(facts: Facts, kind: str) -> Made | None:
         said.append(f"{legible(each.label)} {number:.3f}")
     if kind == "roc":
         ax.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1.2, label="guessing")
-        named(ax, "share of other labels above the threshold", "share of the label above the threshold")
+        label_axes(ax, "share of other labels above the threshold", "share of the label above the threshold")
         title, text = "ROC curve", f"Area under the ROC curve: {', '.join(said)}; guessing gives 0.5."
     else:
-        named(ax, "recall", "precision")
+        label_axes(ax, "recall", "precision")
         title, text = "Precision and recall", f"Average precision: {', '.join(said)}."
         text += f" Guessing gives {', '.join(f'{each.share:.3f}' for each in facts.labels.curves)}."
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
@@ -320,10 +289,10 @@ def _ranking(facts: Facts, kind: str) -> Made | None:
     return ax.figure, title, text
 
 
-_DRAWERS: dict[str, Callable[[Facts], Made | None]] = {
+DRAWERS: dict[str, Callable[[Facts], Drawing | None]] = {
     "surface": _surface,
     "estimates": _estimates,
-    "nested": _nested,
+    "nested": _outer_folds,
     "observed": lambda facts: _against(facts, "observed"),
     "residuals": lambda facts: _against(facts, "residuals"),
     "confusion": _confusion,

@@ -51,7 +51,7 @@ class Refit:
     def predict(self, Z: Array) -> Array:
         """Numbers or labels."""
         if not self.subject.auto:
-            return np.asarray(self.models[0][1].predict(self.subject.framed(Z)))
+            return np.asarray(self.models[0][1].predict(self.subject.as_frame(Z)))
         values = self._votes(Z)
         if not self.subject.classifier:
             return np.asarray(self.subject.model.in_units(values)[:, 0])
@@ -68,7 +68,7 @@ class Refit:
     def _votes(self, Z: Array) -> Array:
         """What the committee says of standardized targets, or the decision values of a search (m x t)."""
         if not self.subject.auto:
-            return np.reshape(self.models[0][1].decision_function(self.subject.framed(Z)), (len(Z), -1))
+            return np.reshape(self.models[0][1].decision_function(self.subject.as_frame(Z)), (len(Z), -1))
         return np.asarray(sum(weight * np.reshape(each.predict(Z), (len(Z), -1)) for weight, each in self.models))
 
     def losses(self, Z: Array) -> Array:
@@ -77,7 +77,7 @@ class Refit:
         return (said != y).astype(float) if self.subject.classifier else np.asarray((said - y) ** 2)
 
 
-def sampled(subject: Subject) -> Array:
+def sample_rows(subject: Subject) -> Array:
     """All rows, or as many as can be afforded, drawn at random."""
     return some_rows(len(subject.y))
 
@@ -91,11 +91,11 @@ def of_all_rows(subject: Subject) -> Refit:
     return Refit(np.empty(0, dtype=np.intp), members, subject)
 
 
-def refitted(subject: Subject) -> list[Refit]:
+def fold_refits(subject: Subject) -> list[Refit]:
     """Ten folds of the sampled rows; none where no column is learned from."""
     if not subject.Z.shape[1]:
         return []
-    rows = sampled(subject)
+    rows = sample_rows(subject)
     y, groups = subject.y[rows], None if subject.groups is None else subject.groups[rows]
     smallest = np.unique(y, return_counts=True)[1].min() if subject.classifier else len(y)
     most = smallest if groups is None else len(np.unique(groups))
@@ -116,7 +116,7 @@ def _refit(subject: Subject, train: Array, test: Array) -> Refit:
         from sklearn.base import clone
 
         fresh = clone(model.best_estimator_)
-        return Refit(test, [(1.0, fresh.fit(subject.framed(Z), y, weights))], subject)
+        return Refit(test, [(1.0, fresh.fit(subject.as_frame(Z), y, weights))], subject)
     Y = (
         label_targets(np.searchsorted(model.classes_, y), len(model.classes_))
         if subject.classifier
@@ -151,7 +151,7 @@ class ColumnImportance:
 
 def influences(subject: Subject, refits: list[Refit]) -> list[ColumnImportance]:
     """Every column permuted in turn, the largest rise first; the columns of many that say most on their own."""
-    alone = {place: said_alone(subject, place) for place in subject.used}
+    alone = {place: skill_alone(subject, place) for place in subject.feature_places}
     chosen = sorted(sorted(alone, key=lambda place: -alone[place])[:COLUMNS])
     parts = [HeldOutPart(each.test, each.losses) for each in refits]
     columns = [np.flatnonzero(subject.place == place) for place in chosen]
@@ -164,9 +164,9 @@ def influences(subject: Subject, refits: list[Refit]) -> list[ColumnImportance]:
     return sorted(found, key=lambda each: -each.rise)
 
 
-def said_alone(subject: Subject, place: int) -> float:
+def skill_alone(subject: Subject, place: int) -> float:
     """What one column says about the target by itself."""
-    rows = sampled(subject)
+    rows = sample_rows(subject)
     z = subject.Z[np.ix_(rows, np.flatnonzero(subject.place == place))]
     return share_alone(z, subject.y[rows], classifier=subject.classifier)
 
@@ -223,7 +223,7 @@ def _of_search(subject: Subject, refits: list[Refit], judged: Judgement) -> Held
 
     def intervals(confidence: float) -> tuple[Array, Array]:
         parts = [
-            each.models[0][1].predict_interval(subject.framed(subject.Z[each.test]), confidence) for each in refits
+            each.models[0][1].predict_interval(subject.as_frame(subject.Z[each.test]), confidence) for each in refits
         ]
         lower, upper = (np.concatenate(ends) for ends in zip(*parts, strict=True))
         return (lower <= truth) & (truth <= upper), upper - lower

@@ -84,15 +84,15 @@ class Subject:
     def rows(self) -> Any:
         """The rows as the model takes them."""
         if not self.auto:
-            return self.framed(self.Z)
+            return self.as_frame(self.Z)
         return self.X if self.transformers is None or self.pipeline is None else self.pipeline[:-1].transform(self.X)
 
-    def framed(self, values: Array) -> Any:
+    def as_frame(self, values: Array) -> Any:
         """Numbers as a data frame where the search was fitted to one: its kernels may name columns."""
         return values if self.auto else like_training(self.model, values)
 
     @property
-    def used(self) -> list[int]:
+    def feature_places(self) -> list[int]:
         """The places of the columns that are learned from."""
         return [int(place) for place in np.unique(self.place)]
 

@@ -1,18 +1,28 @@
-"""The sentences of a report: pure functions of its facts."""
+"""The sentences of a report, and its estimates of the error: pure functions of its facts."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from mercer.estimators.auto_evaluation import doubt
-from mercer.report.choices import CommitteeChoice, SearchChoice
-from mercer.report.estimates import give_or_take, quantity
-from mercer.report.facts import Facts
+from mercer.report.evaluation import Facts
+from mercer.report.facts import CommitteeChoice, SearchChoice
+from mercer.report.judging import Judgement
 from mercer.report.worries import Worry
 from mercer.text import beside, counted, legible, listed, number, percent
 
 _ASKED = 0.9  # the confidence that is told
 _UNEVEN = 0.1  # difference in coverage between small and large predictions that is worth a hint
+_NEARLY = 0.005  # of an error: not worth a word
+_SAME = 1e-6  # estimates closer than this differ by rounding
+_ERRORS = {  # the error and the baseline, by what is measured
+    "share": (
+        "Out-of-sample error: {value} of the labels are wrong. Baseline (predicting the most common label): {base}."
+    ),
+    "error": "Out-of-sample error ({measure}): {value}. Baseline (predicting the mean of {target}): {base}.",
+    "score": "Out-of-sample score ({measure}): {value}. Baseline (predicting the {common}): {base}.",
+}
 _RULES = {
     "best": "the best mean score",
     "one_se": "the largest alpha within one standard error of the best score, for a smoother model",
@@ -33,7 +43,7 @@ def _what(facts: Facts) -> str:
     data = facts.data
     where = f" of {legible(data.origin.name)}" if data.origin.name else ""
     kind = "label" if facts.labels is not None else "number"
-    columns = counted(data.used, "column")
+    columns = counted(data.feature_count, "column")
     predicts = f"This model predicts {legible(data.target)}, a {kind}, from {columns}."
     return f"{predicts} It was fitted to {data.rows} rows{where}."
 
@@ -42,20 +52,12 @@ def _how_good(facts: Facts) -> str:
     judged, target = facts.judged, legible(facts.data.target)
     common = "most common label" if facts.labels is not None else f"mean of {target}"
     value, base = quantity(judged, judged.error) + give_or_take(judged), quantity(judged, judged.baseline)
-    if judged.share:
-        first = f"Out-of-sample error: {value} of the labels are wrong."
-        second = f"Baseline (predicting the most common label): {base}."
-    elif judged.smaller_is_better:
-        first = f"Out-of-sample error ({judged.measure}): {value}."
-        second = f"Baseline (predicting the mean of {target}): {base}."
-    else:
-        first = f"Out-of-sample score ({judged.measure}): {value}."
-        second = f"Baseline (predicting the {common}): {base}."
+    template = _ERRORS["share" if judged.share else "error" if judged.smaller_is_better else "score"]
+    words = template.format(value=value, base=base, measure=judged.measure, target=target, common=common)
     if judged.useful:
-        return f"{first} {second}"
-    held = facts.held
-    numbers = () if held is None else (held.observed, held.predicted)
-    return f"{first} {second} {doubt(value, base, *numbers)}"
+        return words
+    numbers = () if facts.held is None else (facts.held.observed, facts.held.predicted)
+    return f"{words} {doubt(value, base, *numbers)}"
 
 
 def _unit(facts: Facts) -> list[str]:
@@ -274,12 +276,100 @@ def influence_words(facts: Facts) -> list[str]:
             "columns share importance."
         )
     ]
-    if len(facts.influence) < facts.data.used:
+    if len(facts.influence) < facts.data.feature_count:
         lines.append(
             f"Only the {len(facts.influence)} columns with the best single-column prediction were permuted (of "
-            f"{facts.data.used})."
+            f"{facts.data.feature_count})."
         )
     idle = [each.name for each in facts.influence if each.rise < 2 * each.standard_error]
     if idle:
         lines.append(f"No significant importance: {listed(idle)}.")
     return lines
+
+
+def quantity(judged: Judgement, value: float) -> str:
+    """An error or a score, as its measure is read."""
+    return f"{100 * value:.1f} %" if judged.share else number(value)
+
+
+def give_or_take(judged: Judgement) -> str:
+    """The standard error, with its sign; nothing where there is none."""
+    if math.isnan(judged.standard_error):
+        return ""
+    spread = f"{100 * judged.standard_error:.1f} %" if judged.share else number(judged.standard_error, 2)
+    return f"\u00a0±\u00a0{spread}"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The error as one may see it: what it is, the number, and what it is worth."""
+
+    name: str
+    value: float
+    text: str
+    worth: str
+    quoted: bool = False
+
+
+def estimates(facts: Facts) -> list[Estimate]:
+    """From the rows of the fit to the baseline."""
+    judged = facts.judged
+    outer = quantity(judged, judged.error) + give_or_take(judged)
+    found = []
+    if not math.isnan(judged.fitted):
+        worth = "Training error: too low for new rows."
+        found.append(Estimate("Training rows", judged.fitted, quantity(judged, judged.fitted), worth))
+    if judged.outer:
+        worth = f"Too optimistic: the model was chosen by this number ({judged.naive_how})."
+        found.append(
+            Estimate("Cross-validation of the best candidate", judged.naive, quantity(judged, judged.naive), worth)
+        )
+        worth = f"{judged.how[0].upper()}{judged.how[1:]}. Quote this number."
+        found.append(Estimate("Out-of-sample", judged.error, outer, worth, quoted=True))
+    else:
+        seen = "widths and alphas" if "widths tuned on rows of all folds" in judged.naive_how else "only the weights"
+        worth = (
+            f"{judged.naive_how[0].upper()}{judged.naive_how[1:]}{_correction_words(facts)}; {seen} of the kernels "
+            "were fitted to these rows. Quote this number."
+        )
+        found.append(Estimate("Out-of-sample (estimated)", judged.error, outer, worth, quoted=True))
+    base = (
+        "Baseline (predicting the most common label)" if facts.labels is not None else "Baseline (predicting the mean)"
+    )
+    worth = "A useful model has a lower error."
+    found.append(Estimate(base, judged.baseline, quantity(judged, judged.baseline), worth))
+    return found
+
+
+def _correction_words(facts: Facts) -> str:
+    """What an out-of-fold error was multiplied by, and why."""
+    held, judged = facts.held, facts.judged
+    if held is None:
+        return ""
+    raw = math.sqrt(float(((held.observed - held.predicted) ** 2).mean()))
+    if not raw or abs(judged.error / raw - 1.0) < _NEARLY:
+        return ""
+    return f" ({number(raw)}), times {judged.error / raw:.2f} because models of all rows have a lower error"
+
+
+def optimism_words(facts: Facts) -> list[str]:
+    """How optimistic the cross-validation error of the best candidate is."""
+    judged = facts.judged
+    if not judged.outer:
+        return [
+            (
+                "No outer cross-validation was run. It repeats every step in every fold, including the weights; for "
+                "tables of this size its result is close to this estimate. To run it, call "
+                "evaluate(X, y) of the model, or set the number of folds of the command mercer fit."
+            )
+        ]
+    gap = abs(judged.optimism)
+    size = f"{100 * gap:.1f} percentage points" if judged.share else number(gap, 2)
+    if gap <= _SAME * abs(judged.error):
+        return ["The cross-validation error of the best candidate and the out-of-sample error agree."]
+    small = not math.isnan(judged.standard_error) and gap < judged.standard_error
+    less = ", less than the standard error" * small
+    if judged.optimism > 0:
+        return [f"The cross-validation error of the best candidate is too optimistic by {size}{less}."]
+    larger = f"The cross-validation error of the best candidate is larger than the out-of-sample error by {size}{less}"
+    return [f"{larger}: by chance, or because its training folds are smaller."]

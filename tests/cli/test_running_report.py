@@ -10,7 +10,7 @@ from cli_tables import APART
 from click.testing import CliRunner
 
 from mercer.cli.commands import cli
-from mercer.cli.reporting import telling
+from mercer.cli.running import show_activity
 from refusals import tells
 
 FAST = ["--kernel", "gaussian", "--alphas", "0.1,1", "--folds", "3"]
@@ -48,7 +48,7 @@ def test_a_report_is_written_beside_the_model(run, tmp_path):
 
 
 def test_json_tells_where_the_report_is(run, monkeypatch):
-    monkeypatch.setattr("mercer.cli.reporting.write", lambda *_: None)
+    monkeypatch.setattr("mercer.cli.running._write_report", lambda *_: None)
     assert json.loads(run(*FAST, "--json", "--report", "r.html").stdout)["report"] == "r.html"
 
 
@@ -73,7 +73,7 @@ def test_a_terminal_is_told_what_it_waits_for(monkeypatch, terminal, quiet):
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: terminal, raising=False)
     monkeypatch.setattr("sys.stderr", stream)
-    with telling("writing", quiet=quiet):
+    with show_activity("writing", quiet=quiet):
         pass
     assert stream.getvalue() == ("writing ...\r\033[2K" if terminal and not quiet else "")
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from mercer.cli.costs import fit_seconds
+from mercer.cli.running import fit_seconds
 
 # Processor seconds of `mercer fit`, start included, by rows, columns, and columns of numbers.
 MEASURED = {
