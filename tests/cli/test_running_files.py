@@ -314,7 +314,7 @@ BROKEN = {
     "cut off": (lambda raw: raw[: len(raw) // 2], "it is truncated, or not a model file." + WAY_OUT),
     "one bit altered": (
         lambda raw: raw[:-9] + bytes([raw[-9] ^ 4]) + raw[-8:],
-        "the file was changed or damaged." + WAY_OUT,
+        "the file was truncated, changed or damaged." + WAY_OUT,
     ),
     "newer": (lambda raw: raw.replace(b'"mercer":"1"', b'"mercer":"2"', 1), "Update mercer."),
     "a table": (lambda raw: b"a,b\n1,2\n", "it is truncated, or not a model file." + WAY_OUT),

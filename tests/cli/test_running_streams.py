@@ -176,7 +176,7 @@ def test_a_damaged_checkpoint_is_one_sentence_on_the_command_line(run, folder):
     run(*given)
     whole = (folder / "kept").read_bytes()
     (folder / "kept").write_bytes(whole[:-4] + b"abcd")
-    assert tells(run(*given, code=2).stderr, "The checkpoint kept", "the checksum of an array")
+    assert tells(run(*given, code=2).stderr, "The checkpoint kept", "its checksum does not match")
 
 
 @pytest.mark.parametrize("long", [False, True])

@@ -22,7 +22,7 @@ from mercer.estimators.nystroem_base import check_columns, need_targets
 from mercer.estimators.parameters import is_positive_only, resolve, validate
 from mercer.estimators.quantiles import ResidualScale, check_levels
 from mercer.estimators.search_core import warn_if_ill
-from mercer.estimators.targets import LabelsMixin, Targets
+from mercer.estimators.targets import CalibratedMixin, Targets
 from mercer.insight.intervals import Coverage, check_confidence
 from mercer.kernels import Kernel
 from mercer.local.cells import CellProblem, LocalFit, inverse_widths, spread_of_columns
@@ -32,7 +32,6 @@ from mercer.local.storage import LEAF_ROWS, check_folder, solve_in_folder, sort_
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
 from mercer.selection.ladders import warn_of_scales
-from mercer.selection.removals import label_numbers
 from mercer.selection.search import fingerprint
 from mercer.solvers.plan import digits_left
 from mercer.solvers.problem import Problem, take_rows
@@ -339,7 +338,7 @@ class LocalNumbers(MultiOutputMixin, RegressorMixin, LocalCore):  # type: ignore
         return coverage_of(self.predict_interval(X, confidence), y, float(confidence), "residuals")
 
 
-class LocalLabels(LabelsMixin, LocalCore):
+class LocalLabels(CalibratedMixin, LocalCore):
     """Labels by least squares in cells; probabilities are calibrated on held-out decision values."""
 
     def decision_function(self, X: Any) -> Array:
@@ -357,36 +356,6 @@ class LocalLabels(LabelsMixin, LocalCore):
         rows = self._rows(X)
         values = self.fitted_.values(rows)
         return values[:, 0] if values.shape[1] == 1 else values
-
-    def predict(self, X: Any) -> Array:
-        """The label with the largest decision value.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_rows, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        values = self.decision_function(X)
-        return np.asarray(self.classes_[label_numbers(values.reshape(len(values), -1))])
-
-    def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes, calibrated on held-out decision values.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_rows, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-        """
-        values = self.decision_function(X)
-        return self.temperature_.probabilities(values.reshape(len(values), -1))
 
 
 class LocalRidge(LocalNumbers, LocalModel):

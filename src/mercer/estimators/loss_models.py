@@ -380,23 +380,6 @@ class KernelLogistic(LabelsMixin, LossModel):
         check_is_fitted(self, "dual_coef_")
         return probabilities(self.losses_[0], self._values(X))
 
-    def predict(self, X: Any) -> Array:
-        """The most probable label.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        check_is_fitted(self, "dual_coef_")
-        values = self._values(X)
-        numbers = (values[:, 0] > 0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)
-        return np.asarray(self.classes_[numbers])
-
 
 def probabilities(loss: Loss, values: Array) -> Array:
     """Probabilities of all classes (m, classes) from decision values."""

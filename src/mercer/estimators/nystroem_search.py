@@ -420,6 +420,7 @@ random_state, verbose
 
     _classifies: ClassVar[bool] = True
     best_estimator_: NystroemRidgeClassifier
+    predict = NystroemSearchCore.predict  # block by block
 
     def decision_function(self, X: Any) -> Array:
         """Decision values of the best candidate.

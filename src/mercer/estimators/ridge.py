@@ -14,7 +14,6 @@ from mercer.estimators.intervals import IntervalsMixin
 from mercer.estimators.parameters import KernelSettings
 from mercer.estimators.targets import LabelsMixin
 from mercer.estimators.updating import Updatable
-from mercer.selection.removals import label_numbers
 
 
 class KernelRidge(IntervalsMixin, MultiOutputMixin, RegressorMixin, Updatable, RidgeCore):  # type: ignore[misc]
@@ -218,18 +217,3 @@ class KernelRidgeClassifier(LabelsMixin, RidgeCore):
         check_is_fitted(self)
         values = self.fitted_.values(self.check_rows(X))
         return values[:, 0] if len(self.classes_) == 2 else values
-
-    def predict(self, X: Any) -> Array:
-        """The label with the largest decision value.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        values = self.decision_function(X)
-        return np.asarray(self.classes_[label_numbers(values.reshape(len(values), -1))])

@@ -16,7 +16,7 @@ from mercer.estimators.intervals import IntervalsMixin
 from mercer.estimators.refitting import like_training
 from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.search_core import SearchCore
-from mercer.estimators.targets import LabelsMixin
+from mercer.estimators.targets import CalibratedMixin
 from mercer.estimators.updating import check_numbers
 from mercer.selection.search import Search
 
@@ -191,7 +191,7 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
         return found
 
 
-class KernelRidgeClassifierCV(LabelsMixin, SearchCore):
+class KernelRidgeClassifierCV(CalibratedMixin, SearchCore):
     """Kernel ridge classification that chooses its kernel and alpha by exact cross-validation.
 
     Probabilities are calibrated on held-out decision values.
@@ -276,35 +276,6 @@ class KernelRidgeClassifierCV(LabelsMixin, SearchCore):
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
         return np.asarray(self._model_for(X).decision_function(X))
-
-    def predict(self, X: Any) -> Array:
-        """Labels by the best candidate.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        return np.asarray(self._model_for(X).predict(X))
-
-    def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes, calibrated on held-out decision values.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-        """
-        values = self.decision_function(X)
-        return self.temperature_.probabilities(values.reshape(len(values), -1))
 
 
 def search_of(model: KernelRidge | KernelRidgeClassifier, width: int) -> KernelRidgeCV | KernelRidgeClassifierCV:

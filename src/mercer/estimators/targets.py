@@ -13,7 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from mercer.data.folds import Folds
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.selection.removals import class_weights
+from mercer.estimators.calibration import Temperature
+from mercer.selection.removals import class_weights, label_numbers
 from mercer.selection.scoring import Classes, Scoring
 from mercer.selection.search import Search
 from mercer.solvers.problem import Problem
@@ -104,12 +105,50 @@ def refuse_one_class(owner: str, labels: Array, counts: Array) -> None:
 
 
 class LabelsMixin(ClassifierMixin):  # type: ignore[misc]
-    """scikit-learn's mixin for classifiers by least squares."""
+    """Labels from decision values, and scikit-learn's tags of classifiers."""
 
+    classes_: Array
     fit_intercept: bool
+    decision_function: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # Without a constant, classes of very different weight all look alike far from the origin.
         tags.classifier_tags.poor_score = not self.fit_intercept
         return tags
+
+    def predict(self, X: Any) -> Array:
+        """The label with the largest decision value.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        values = self.decision_function(X)
+        return np.asarray(self.classes_[label_numbers(values.reshape(len(values), -1))])
+
+
+class CalibratedMixin(LabelsMixin):
+    """Labels, and probabilities that are calibrated on held-out decision values."""
+
+    temperature_: Temperature
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, calibrated on held-out decision values.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        values = self.decision_function(X)
+        return self.temperature_.probabilities(values.reshape(len(values), -1))

@@ -297,6 +297,9 @@ def check_works(model: Any) -> None:
             check_works(member)
     elif hasattr(model, "best_estimator_"):
         check_works(model.best_estimator_)
+    elif hasattr(model, "encoder_"):  # whose landmarks are encoded rows
+        shape = len(model.landmarks_), len(model.encoder_.names_out_)
+        need(model.landmarks_.shape == shape and len(model._dual) == shape[0], "its landmarks are inconsistent")
     elif not isinstance(model, TableEncoder):
         rows: Any = np.zeros((2, getattr(model, "columns", 1)))
         rows = getattr(model, "landmarks_", getattr(model, "X_fit_", rows))
