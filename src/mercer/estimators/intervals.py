@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,21 +16,14 @@ from mercer.estimators.inputs import coverage_of
 from mercer.estimators.quantiles import ResidualScale, check_levels
 from mercer.insight.conformal import WAY_OUT, conformal_sets
 from mercer.insight.intervals import (
-    METHODS,
     Coverage,
     check_confidence,
-    held_out_bounds,
-    held_out_models,
     interval_bounds,
-    ranks,
 )
 from mercer.kernels import Kernel
 from mercer.runtime.progress import Progress
 from mercer.selection.ladders import resolve_alphas, resolve_kernels
 from mercer.solvers.fitted import FittedRidge
-from mercer.solvers.problem import Problem, take_rows
-from mercer.tuning.alphas import predict_new
-from mercer.tuning.committee import Committee, Member
 
 
 class IntervalsMixin:
@@ -357,90 +348,3 @@ def _match_categories(categories: Any, n: int, m: int) -> Array | None:
         must_be = "of one kind, strings or numbers, for training rows and new rows"
         raise InputError(sentence("categories", must_be, f"{old.dtype} and {new.dtype}"))
     return np.asarray(new[:, None] == old[None, :])
-
-
-AUTO_METHODS = ("residuals", *METHODS)
-# Rows up to which the factors that jackknife+ is made of stay with their models.
-_KEPT = 2000
-
-
-def check_auto_method(value: Any) -> str:
-    """A method there is."""
-    if not isinstance(value, str) or value not in AUTO_METHODS:
-        raise InputError(sentence("method", "'residuals', 'jackknife+', 'cv+' or 'gaussian'", repr(value)))
-    return value
-
-
-def moments(members: Sequence[Member], models: Sequence[Any], Z: Array) -> tuple[Array, Array, Array]:
-    """Mean, variance of the latent function, and noise variance of a committee at encoded rows, each m x t.
-
-    The variance is that of a mixture: what the members say of themselves, and what is between them.
-    """
-    means, variances, noises = [], [], []
-    for model in models:
-        rows, fitted = Rows(Z), model.fitted_
-        scale = fitted.evidence()[0]
-        means.append(fitted.values(rows))
-        variances.append(scale * fitted.variance(rows, fitted.kernel.diagonal(rows)))
-        noises.append(fitted.alphas * scale)
-    weights = np.array([member.weight for member in members])
-    votes = np.asarray(sum(weight * mean for weight, mean in zip(weights, means, strict=True)))  # as predict adds them
-    spread = np.tensordot(weights, np.add(variances, np.square(np.subtract(means, votes))), axes=1)
-    return votes, spread, weights @ np.array(noises)
-
-
-def residual_half_width(out_of_fold: Array, corrected: Array, confidence: float) -> Array:
-    """For each target the geometric mean of the quantiles of both kinds of absolute residuals (n x t)."""
-    sizes = (_quantiles(np.abs(residuals), confidence) for residuals in (out_of_fold, corrected))
-    return np.asarray(np.sqrt(math.prod(sizes)))
-
-
-def _quantiles(sizes: Array, confidence: float) -> Array:
-    """For each target the rank that makes an interval hold in finite samples; the largest where there is none."""
-    rank = min(ranks(len(sizes), confidence)[1], len(sizes))
-    return np.asarray(np.partition(sizes, rank - 1, axis=0)[rank - 1])
-
-
-def by_jackknife(members: Sequence[Member], models: Sequence[Any], Z: Array, confidence: float) -> tuple[Array, Array]:
-    """jackknife+ of the weighted vote, from the closed forms of its members."""
-    lefts = [held_out_models(model.fitted_)[0][1] for model in models]
-    weights = [member.weight for member in members]
-    reach = np.abs(sum(weight * left.residuals for weight, left in zip(weights, lefts, strict=True)))
-
-    def values(part: slice) -> Iterator[tuple[int, Array]]:
-        columns = [model.fitted_.columns(Rows(Z[part])) for model in models]
-        votes = [left.predictions(new) for left, new in zip(lefts, columns, strict=True)]
-        for target in range(reach.shape[1]):
-            found = np.zeros((part.stop - part.start, len(reach)))
-            for weight, vote in zip(weights, votes, strict=True):
-                found += weight * next(vote)
-            yield target, found
-
-    bounds = held_out_bounds(reach, values, len(Z), confidence)
-    for model in models if len(reach) > _KEPT else ():
-        model.fitted_.known.clear()
-    return bounds
-
-
-def by_folds(committee: Committee, fitted: Array, problem: Problem, Z: Array, confidence: float) -> tuple[Array, Array]:
-    """CV+ of the folds that the committee was weighed on; its members are fitted again without each of them."""
-    if not committee.by_fold:
-        raise InputError(
-            "method='cv+' needs, for each fold, the kernels that were tuned on the other folds; a model fitted with "
-            "time, or loaded from an old file, does not have them. Use method='residuals'."
-        )
-    rows, Y, new = Rows(fitted), problem.Y, Rows(Z)
-    at_new = np.zeros((len(committee.by_fold), len(Z), Y.shape[1]))
-    for fold, tuned in enumerate(committee.by_fold):
-        train = take_rows(rows, problem, np.flatnonzero(committee.folds != fold))
-        weights = (
-            [m.weight for m in committee.members] if committee.fold_weights is None else committee.fold_weights[fold]
-        )
-        for weight, (kernel, alpha) in zip(weights, tuned, strict=True):
-            at_new[fold] += weight * predict_new(kernel, alpha, *train, new)
-
-    def values(part: slice) -> Iterator[tuple[int, Array]]:
-        for target in range(Y.shape[1]):
-            yield target, at_new[committee.folds, part, target].T.copy()
-
-    return held_out_bounds(np.abs(committee.held_out - Y), values, len(Z), confidence)
