@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance
 
+import mercer.report
 from mercer import AutoRegressor, KernelRegressor, KernelRidge, load, marginal_effects, save
 from mercer.data.rows import Rows
 from mercer.errors import InputError
@@ -66,6 +67,16 @@ def test_a_model_file_holds_the_same_model(case, tmp_path):
     assert np.array_equal(again.predict(X), model.predict(X))
     assert np.array_equal(again.predict_interval(X), model.predict_interval(X))
     assert again.summary() == model.summary()
+
+
+def test_a_report_has_the_errors_and_intervals_of_counts_and_positive_targets(case, tmp_path):
+    kind, X, y, model = case
+    mercer.report.write_report(model, X[:300], y[:300], tmp_path / "r.html")
+    words = " ".join((tmp_path / "r.html").read_text().split())
+    assert f"{kind.capitalize()} loss" in words
+    assert f"out-of-fold {kind} loss" in words
+    assert "intervals around predictions of its kernels refitted" in words
+    assert list(model.relevance())
 
 
 def test_effects_are_slopes_of_the_mean(case):

@@ -82,7 +82,8 @@ def choice_words(fitted: Fitted) -> str:
     model = fitted.model
     name = type(model).__name__
     if hasattr(model, "committee_"):
-        return f"Model: {name} ({fitted.why}), {member_words((each.weight, each.name) for each in model.members_)}."
+        members = member_words((each.weight, each.name) for each in model.members_)
+        return f"Model: {name} ({fitted.why}), {members}. {model.loss_words}".rstrip()
     tried = len(model.kernels_) * len(model.alphas_)
     best = f"{model.best_kernel_!r} with alpha {model.alpha_:.3g}, best of {counted(tried, 'candidate')}"
     return f"Model: {name} ({fitted.why}), {best}."

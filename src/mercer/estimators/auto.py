@@ -253,7 +253,9 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
     def member(self, kernel: Kernel, alpha: float, Z: Array, Y: Array, weights: Array | None = None) -> KernelRidge:
         """A member with these parameters, fitted to encoded rows; with another loss as its last Newton step."""
         if self.loss_ in LOSSES and self.loss_ != "squared":
-            (alpha, Y), weights = as_ridge(self._read, kernel, alpha, Rows(Z), Y, weights), None
+            shape, Y = np.shape(Y), np.reshape(Y, (len(Y), -1))
+            alpha, Y = as_ridge(self._read, kernel, alpha, Rows(Z), Y, weights)
+            Y, weights = Y.reshape(shape), None
         return super().member(kernel, alpha, Z, Y, weights)
 
     def _losses(self, votes: Array, Y: Array) -> Array:
@@ -285,7 +287,7 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         n, tuned = len(self.models_[0].X_fit_), self.committee_.tuned_on
         error = f"{said(self.error_)} +- {said(self.error_standard_error_, 2)}"
         lines = [
-            f"{n} rows, {self.n_features_in_} columns; widths tuned on {tuned} rows." + WORDS[self.loss_],
+            f"{n} rows, {self.n_features_in_} columns; widths tuned on {tuned} rows. {self.loss_words}".rstrip(),
             self._member_table(),
             f"Estimated error {error} ({self.how_judged()}); baseline {said(self.baseline_)}.",
         ]
@@ -306,7 +308,13 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         """The standard deviation of one target, or of its logarithms; 1 for several."""
         return self.scale_ if np.ndim(self.scale_) == 0 else 1.0
 
-    def _error_words(self) -> str:
+    @property
+    def loss_words(self) -> str:
+        """A sentence that names the loss if it is another one than the squared error."""
+        return WORDS[self.loss_]
+
+    def error_title(self) -> str:
+        """What the errors of members are."""
         if self.loss_ in ("poisson", "gamma"):
             return f"out-of-fold {self.loss_} loss"
         logs = " of the logarithm" * hasattr(self, "log_factor_")

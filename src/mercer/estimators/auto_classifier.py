@@ -285,8 +285,14 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         votes = self._votes(self._rows(X), X)
         return self.temperature_.probabilities(votes)
 
-    def _error_words(self) -> str:
-        return "out-of-fold log loss" if self.logistic else super()._error_words()
+    @property
+    def loss_words(self) -> str:
+        """A sentence that names logistic regression if that is fitted."""
+        return "Logistic regression is fitted: its log loss on held-out rows is lower." if self.logistic else ""
+
+    def error_title(self) -> str:
+        """What the errors of members are."""
+        return "out-of-fold log loss" if self.logistic else super().error_title()
 
     def summary(self) -> str:
         """What was tried, what was chosen, and how good it is, for people.

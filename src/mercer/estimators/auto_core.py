@@ -330,7 +330,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             ["->" * (m.weight > 0), m.name, f"{m.weight:.2f}", f"{m.error * unit:.4g}", "as given", ""]
             for m in getattr(self, "extra_", ())
         ]
-        return text_table(["", "member", "weight", self._error_words(), "tuning", "on a bound"], rows)
+        return text_table(["", "member", "weight", self.error_title(), "tuning", "on a bound"], rows)
 
     @property
     def _ordered(self) -> bool:
@@ -358,7 +358,13 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """What standardized errors are multiplied by for those in the units of y."""
         return 1.0
 
-    def _error_words(self) -> str:
+    @property
+    def loss_words(self) -> str:
+        """A sentence that names the loss if it is another one than the squared error."""
+        return ""
+
+    def error_title(self) -> str:
+        """What the errors of members are."""
         return "out-of-fold error of the label scores"
 
     def _relevance_text(self) -> str:

@@ -15,9 +15,9 @@ from mercer.solvers.losses import LOSSES, Loss
 LOSS_NAMES = ("auto", "squared", "log", "poisson", "gamma")
 WORDS = {
     "squared": "",
-    "log": " The logarithm of the target is fitted.",
-    "poisson": " Poisson loss: the logarithm of the mean count is fitted.",
-    "gamma": " Gamma loss: the logarithm of the mean of a positive target is fitted.",
+    "log": "The logarithm of the target is fitted.",
+    "poisson": "Poisson loss: the logarithm of the mean count is fitted.",
+    "gamma": "Gamma loss: the logarithm of the mean of a positive target is fitted.",
 }
 _ZERO = 0.5  # what a count of 0 is coded as, so that it has a logarithm
 _SPREAD = 0.5  # standard deviations, over the mean, from which on a positive target is worth another loss

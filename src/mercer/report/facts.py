@@ -217,12 +217,16 @@ class CommitteeChoice:
         Rows that widths were tuned on.
     digits : float
         Decimal digits that are correct, of the worst member.
+    loss, error : str
+        A sentence about the loss, empty for squared errors; what the errors of members are.
     """
 
     members: tuple[MemberFact, ...]
     how: str
     tuned_on: int
     digits: float
+    loss: str
+    error: str
 
 
 def choice_of(subject: Subject, judged: Judgement) -> SearchChoice | CommitteeChoice:
@@ -237,7 +241,8 @@ def _committee(subject: Subject) -> CommitteeChoice:
         for m in model.committee_.tried
     )
     digits = min(map(correct_digits, model.models_))
-    return CommitteeChoice(members, model.how_judged(), model.committee_.tuned_on, digits)
+    how, tuned_on = model.how_judged(), model.committee_.tuned_on
+    return CommitteeChoice(members, how, tuned_on, digits, model.loss_words, model.error_title())
 
 
 def _bound_names(bounds: list[str], subject: Subject) -> tuple[str, ...]:

@@ -151,7 +151,7 @@ def choice_words(facts: Facts) -> list[str]:
         ]
         best = min(choice.members, key=lambda member: member.error)
         lines.append(f"The best single kernel is {best.name} (smallest out-of-fold error).")
-        return lines
+        return [*lines, choice.loss] if choice.loss else lines
     tried = choice.kernels * choice.alphas
     if tried == 1:
         return [
