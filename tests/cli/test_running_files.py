@@ -316,7 +316,7 @@ BROKEN = {
         lambda raw: raw[:-9] + bytes([raw[-9] ^ 4]) + raw[-8:],
         "the file was truncated, changed or damaged." + WAY_OUT,
     ),
-    "newer": (lambda raw: raw.replace(rb'\"version\":1', rb'\"version\":2', 1), "Update mercer."),
+    "newer": (lambda raw: raw.replace(rb"\"version\":1", rb"\"version\":2", 1), "Update mercer."),
     "a table": (lambda raw: b"a,b\n1,2\n", "it is truncated, or not a model file." + WAY_OUT),
     "empty": (lambda raw: b"", "it is truncated, or not a model file." + WAY_OUT),
 }
