@@ -42,10 +42,10 @@ _OPENING = re.compile(
 
 
 def packed(record: str, arrays: Mapping[str, Array], kind: str = "model") -> bytes:
-    r"""The bytes of a file with this record, JSON as `dumps` writes it, and arrays of types in `CODES`.
+    """The bytes of a file with this record, JSON as `dumps` writes it, and arrays of types in `CODES`.
 
-    >>> packed('{"a":1}', {})[8:40]
-    b'{"__metadata__":{"mercer":"{\\"ver'
+    >>> packed('{"a":1}', {})[8:33]
+    b'{"__metadata__":{"mercer"'
     """
     from safetensors.numpy import save
 
