@@ -299,12 +299,13 @@ def test_a_time_budget_that_automatic_models_cannot_keep_takes_landmarks():
     assert choose_model("regression", {"time_budget": 5.0, "rule": "one_se"}, 20_000)[0] == "KernelRidgeCV"
 
 
-def test_a_skewed_target_is_tried_with_its_logarithm_after_the_fit(run, folder, rng):
+def test_another_loss_of_a_skewed_target_is_named_and_its_logarithm_not_tried(run, folder, rng):
     x = rng.uniform(size=(150, 3))
     y = np.exp(2.0 * x.sum(axis=1) + 0.3 * rng.normal(size=150))
     lines = [",".join(f"{cell:.4f}" for cell in row) for row in np.column_stack([x, y])]
     (folder / "skewed.csv").write_text("\n".join(["a,b,c,y", *lines]))
     said = run("fit", "skewed.csv", "--target", "y").stdout
-    assert tells(said, "Out-of-sample error", "Hint: the target is positive and skewed. --loss log", "Written to")
+    assert tells(said, "Gamma loss", "Out-of-sample error", "Written to")
+    assert "--loss log" not in said
     assert "--loss log, which" not in run("fit", "skewed.csv", "--target", "y", "--loss", "log").stdout
     assert "--loss log" not in run("fit", "skewed.csv", "--target", "y", *FAST).stdout

@@ -95,7 +95,8 @@ def _tell(table: Prepared, found: Fitted, whole: Any, options: dict[str, Any]) -
         say(error_words(found.judgement, options["target"], y, logs=options["loss"] == "log"))
         labels, columns = label_words(found.model, y, weighted=weighted), importance_words(whole, table)
         copies = getattr(found.model, "copies_", "")
-        tried = log_hint(table) if hasattr(found.model, "committee_") and options["loss"] == "auto" else []
+        plain_loss = options["loss"] == "auto" and getattr(found.model, "loss_", "") == "squared"
+        tried = log_hint(table) if plain_loss else []
         for line in filter(None, (copies, unstable_words(found.model), labels, columns, *tried)):
             say(line)
     for warning in found.warned:
