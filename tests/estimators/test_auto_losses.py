@@ -152,7 +152,7 @@ def test_a_loss_is_taken_only_if_it_is_better_by_a_standard_error_and_squares_ar
         ({"loss": "gamma"}, [0.0, *[1.0] * 19], "y of AutoRegressor must be positive with loss='gamma'; got 0"),
         ({"loss": "poisson"}, [0.5, *[1.0] * 19], "must be whole numbers from 0 on, not all 0, with loss='poisson'"),
         ({"loss": "poisson"}, [0.0] * 20, "must be whole numbers from 0 on, not all 0, with loss='poisson'"),
-        ({"loss": "gamma"}, [[1.0, 2.0]] * 20, "loss='gamma' does not support several targets"),
+        ({"loss": "gamma"}, [[1.0, 2.0]] * 20, "loss='gamma' does not support a table of targets"),
         ({"loss": "gamma", "extra": ["dummy"]}, [1.0, 2.0] * 10, "loss='gamma' does not support extra"),
     ],
 )
@@ -172,6 +172,54 @@ def test_time_excludes_other_losses():
     with pytest.raises(InputError, match="loss='poisson' does not support time"):
         AutoRegressor(loss="poisson").fit(X, y, time=np.arange(120))
     assert AutoRegressor().fit(X, y, time=np.arange(120)).loss_ == "squared"
+
+
+def test_the_signal_is_that_of_the_predictions_in_units_of_the_target():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = rng.poisson(0.25 * np.exp(1.5 * X[:, 0])).astype(float)
+    model = AutoRegressor(loss="poisson").fit(X, y)
+    off = (model.in_units(model.committee_.held_out)[:, 0] - y) ** 2
+    base = np.empty(300)
+    for fold in np.unique(model.committee_.folds):
+        own = model.committee_.folds == fold
+        base[own] = (y[own] - y[~own].mean()) ** 2
+    gains = base - off
+    assert model.signal_ == pytest.approx(gains.mean() / (gains.std(ddof=1) / np.sqrt(300)), rel=1e-6)
+    assert model.signal_ > 2.0
+    assert "not shown" not in model.summary()
+
+
+@pytest.mark.parametrize("confidence", [0.3, 0.5, 0.99])
+def test_intervals_of_counts_are_never_empty(confidence):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 2))
+    y = rng.poisson(np.exp(X[:, 0] - 0.3)).astype(float)
+    model = AutoRegressor(loss="poisson").fit(X[:80], y[:80])
+    lower, upper = model.predict_interval(X, confidence)
+    assert (lower <= upper).all()
+    assert (lower <= np.rint(model.predict(X))).all()
+    assert (upper >= np.rint(model.predict(X))).all()
+    assert model.share_inside(confidence) >= confidence - 0.02
+
+
+def test_folds_without_a_count_are_refused_and_not_tried():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.zeros(60)
+    y[5] = 1.0
+    with pytest.raises(InputError, match=r"loss='poisson' needs targets above 0 outside of every fold"):
+        AutoRegressor(loss="poisson").fit(X, y)
+    assert AutoRegressor().fit(X, y).loss_ == "squared"
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_gamma_loss_takes_targets_of_any_size_and_range(scale):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    model = AutoRegressor(loss="gamma", committee=False).fit(X, scale * np.exp(X[:, 0] + 0.3 * rng.normal(size=100)))
+    assert (model.predict(X) > 0).all()
+    assert model.error_ < model.baseline_
+    wide = AutoRegressor(loss="gamma", committee=False).fit(X, scale * np.exp(8.0 * X[:, 0]))
+    assert np.isfinite(wide.predict_interval(X)).all()
 
 
 def test_weights_groups_and_a_second_fit(case):

@@ -189,7 +189,9 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         spread = Y.std(axis=0)
         self.centre_, self.scale_ = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
         extra = ExtraWork(table, targets, beside.weights, self._extra_votes)
+        self._given = y.reshape(len(y), -1)  # what `_revise` codes for another loss
         self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside, extra)
+        del self._given
         committee = self.committee_
         held, truth, clusters = committee.held_out, self._Y, committee.clusters
         factor = np.broadcast_to(growth(self.committee_), Y.shape[1:])
@@ -214,19 +216,24 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
     def signal_(self) -> Any:
         """z of the paired difference between the squared errors of the baseline and of out-of-fold predictions."""
         check_is_fitted(self, "models_")
-        found = signal(self.committee_, self._Y)
+        committee, Y = self.committee_, self._Y
+        if self.loss_ in ("poisson", "gamma"):  # which fit the logarithm of the mean, not the mean of logarithms
+            committee, Y = replace(committee, held_out=self.in_units(committee.held_out)), self._truth(Y)
+        found = signal(committee, Y)
         return found if np.ndim(self.centre_) else float(found[0])
 
     def _revise(self, table: TrainingTable, deadline: float) -> TrainingTable:
         """Take Poisson or gamma regression with the same kernels, if it was asked for or predicts better."""
-        Y, committee = table.problem.Y, self.committee_
-        y = np.asarray(self.centre_ + self.scale_ * Y)
+        Y, y, committee = table.problem.Y, self._given, self.committee_
         asked = self.loss not in ("auto", "squared", "log")
-        y = np.rint(y) if np.allclose(y, np.rint(y), rtol=1e-9, atol=1e-9) else y  # counts without rounding
         name = self.loss if asked else candidate_loss(y[:, 0] if Y.shape[1] == 1 else y)
         if self.loss not in ("auto", name) or name is None:
             return table
         if not asked and (self.extra or committee.base is not None or signal(committee, Y)[0] <= SIGNAL):
+            return table
+        if not all(y[committee.folds != fold].any() for fold in np.unique(committee.folds)):
+            if asked:
+                raise InputError(f"loss={name!r} needs targets above 0 outside of every fold. Use loss='squared'.")
             return table
         before = (self.centre_ + self.scale_ * committee.held_out)[:, 0]
         plain, self.loss_ = (self.centre_, self.scale_), str(name)

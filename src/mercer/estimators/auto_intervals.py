@@ -160,9 +160,10 @@ class AutoIntervals(AutoCore):
             bounds = by_folds(self.committee_, fitted, problem, Z, confidence)
         else:
             middle, half = self.to_even_scale(self._votes(Z, X)), self.half_widths(Z, confidence)
-            bounds = middle - half, middle + half
+            lower, upper = self.ends_of(middle, half)
+            return self._out(lower), self._out(upper)
         lower, upper = (self._out(self.from_even_scale(end)) for end in bounds)
-        return (np.ceil(lower), np.floor(upper)) if self.loss_ == "poisson" else (lower, upper)
+        return lower, upper
 
     def predict_quantiles(self, X: Any, q: Any = (0.05, 0.5, 0.95)) -> Array:
         """Quantiles of the target of new rows, whose spread follows the noise; from out-of-fold residuals.
@@ -184,6 +185,7 @@ class AutoIntervals(AutoCore):
         Z = self._rows(X)
         location = self.to_even_scale(self._votes(Z, X))[:, 0]
         values = self.from_even_scale(self._residual_scale().quantiles(Z, location, levels))
+        values = np.rint(values) if self.loss_ == "poisson" else values
         return values[:, 0] if np.ndim(q) == 0 else values
 
     def _residual_scale(self) -> ResidualScale:
@@ -205,6 +207,14 @@ class AutoIntervals(AutoCore):
         """Ends of intervals, or quantiles, in units of y."""
         return (np.maximum(values, 0.0) / 2.0) ** 2 if self.loss_ == "poisson" else self._targets(values)
 
+    def ends_of(self, middle: Array, half: Array) -> tuple[Array, Array]:
+        """Ends of intervals in units of y, from that scale; whole numbers around the count nearest to the middle."""
+        lower, upper = self.from_even_scale(middle - half), self.from_even_scale(middle + half)
+        if self.loss_ != "poisson":
+            return lower, upper
+        nearest = np.rint(self.from_even_scale(middle))
+        return np.minimum(np.ceil(lower), nearest), np.maximum(np.floor(upper), nearest)
+
     def _even_residuals(self) -> Array:
         """Out-of-fold residuals f - y on that scale (n x t)."""
         if self.loss_ == "poisson":
@@ -225,7 +235,12 @@ class AutoIntervals(AutoCore):
 
     def share_inside(self, confidence: float) -> float:
         """Share of out-of-fold residuals inside the intervals by residuals."""
-        return float(np.mean(np.abs(self._even_residuals()) <= self.half_widths(None, confidence)))
+        half = self.half_widths(None, confidence)
+        if self.loss_ != "poisson":
+            return float(np.mean(np.abs(self._even_residuals()) <= half))
+        lower, upper = self.ends_of(self.to_even_scale(self.committee_.held_out), half)
+        counts = self._truth(self._Y)
+        return float(np.mean((lower <= counts) & (counts <= upper)))
 
     @keyword_hints
     def coverage(self, X: Any, y: Any, confidence: float = 0.9, method: str = "residuals") -> Coverage:

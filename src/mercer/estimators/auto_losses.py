@@ -67,7 +67,7 @@ def check_loss(name: Any, y: Array, what: str, *, ordered: bool = False, extra: 
         must_be = "whole numbers from 0 on, not all 0," if name == "poisson" else "positive"
         raise InputError(sentence(what, f"{must_be} with loss={name!r}", f"{y.min():g} as the smallest"))
     unsupported = {
-        "several targets": y.ndim > 1,
+        "a table of targets": y.ndim > 1,
         "time": ordered,
         "extra": extra,
         f"more than {FULL_SYSTEMS} rows": len(y) > FULL_SYSTEMS,
@@ -91,7 +91,7 @@ def lowers_loss(name: str, y: Array, before: Array, after: Array, clusters: Arra
     """Whether held-out predictions of this loss are better than those of the squared one.
 
     Their mean loss must be lower by more than one standard error, and their squared error not higher by more than half
-    of one.
+    of one, and below that of the mean.
     Predictions that are not positive count as half of the least positive target.
     """
     loss: Loss = LOSSES[name]()
@@ -102,4 +102,5 @@ def lowers_loss(name: str, y: Array, before: Array, after: Array, clusters: Arra
 
     gains = np.column_stack([losses(before) - losses(after), (before - y) ** 2 - (after - y) ** 2])
     deviance, square = paired(gains, clusters=clusters)
-    return bool(deviance > 1.0 and square > -0.5)
+    better = bool(np.mean((after - y) ** 2) < y.var())
+    return better and bool(deviance > 1.0 and square > -0.5)

@@ -212,7 +212,7 @@ def _of_auto(subject: Subject, refits: list[Refit], judged: Judgement) -> HeldOu
 
     def intervals(confidence: float) -> tuple[Array, Array]:
         half = model.half_widths(subject.Z[rows], confidence)[:, 0]
-        lower, upper = (model.from_even_scale(end) for end in (middle - half, middle + half))
+        lower, upper = model.ends_of(middle, half)
         return (lower <= subject.y[rows]) & (subject.y[rows] <= upper), upper - lower
 
     return predicted, intervals, how
