@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit, softmax
 
 from mercer.data.rows import Array
 
@@ -268,7 +268,8 @@ class Softmax(Loss):
 
     def rows(self, y: Array, f: Array) -> Array:
         """log sum exp(f) - f_y."""
-        return np.asarray(logsumexp(f, axis=1) - f[np.arange(len(y)), y])
+        largest = f.max(axis=1, keepdims=True)
+        return np.asarray(np.log(np.exp(f - largest).sum(axis=1)) + largest[:, 0] - f[np.arange(len(y)), y])
 
     def slope(self, y: Array, f: Array) -> Array:
         """Probabilities less the one-hot labels."""

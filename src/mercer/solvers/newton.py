@@ -24,6 +24,7 @@ from mercer.solvers.losses import Loss, Softmax
 
 _STEPS, _HALVES = 500, 40  # of Newton's method, and of its line search
 _ENOUGH = 1e-13  # decrease of the objective, over its size, that is the last one
+_ROUNDING = 1e-15  # decrease of the objective, over its size, that rounding hides
 _CHORDS, _CLOSE = 60, 1e-9  # steps with the factor of all rows for rows that are left out, and the last change of f
 _COLUMNS = 256  # sets of rows that are left out at a time
 LEVERAGE = 0.5  # largest share of a set of rows in its own fit, from which on one step is not believed
@@ -228,7 +229,10 @@ class Task:
                 if new <= value - 1e-4 * size * gain or gain <= enough * max(abs(value), 1e-300):
                     break
                 size /= 2
-            else:
+                if size * gain <= _ROUNDING * max(abs(value), 1e-300):
+                    size = 0.0
+                    break
+            if not size:
                 break  # no decrease that rounding would show
             done = gain <= enough * max(abs(value), 1e-300)
             if not done or new <= value:
