@@ -31,7 +31,7 @@ from mercer.report.judging import Judgement, baseline_score, dummy_score, judge,
 from mercer.report.subject import subject_of
 from mercer.tables import TableEncoder
 
-_FAMILIES = ["gaussian", "laplacian"]  # where a search is options for and no kernel is named
+_FAMILIES = ["gaussian", "laplacian"]  # where a search is asked for and no kernel is named
 _FINITE = ["linear", "polynomial(degree=2)"]  # the same, where no training row may be kept
 _LEAST_SHARE = 0.3  # of a time budget that the last and longest step gets, whatever was spent before
 _FOLDS = 10

@@ -1,4 +1,4 @@
-"""Hints beside a fit: what about a table changes the error, or its estimate, if it is options."""
+"""Hints beside a fit: properties of a table that change the error or its estimate, and the option for each."""
 
 from __future__ import annotations
 

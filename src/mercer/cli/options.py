@@ -50,7 +50,7 @@ class TableOptions:
 
     @classmethod
     def parse(cls, options: dict[str, Any]) -> TableOptions:
-        """Those of the command line, checked."""
+        """Parse and validate the options of the command line that are about the table."""
         kinds, separator = _parse_kinds(options["kinds"]), parse_separator(options["separator"])
         given = _fields(cls, options) | {"kinds": kinds, "separator": separator}
         return cls(**given, rows_kept=not options.get("without_data"))
@@ -101,7 +101,7 @@ class FitOptions:
 
     @classmethod
     def parse(cls, options: dict[str, Any], verbose: int = 1) -> FitOptions:
-        """Those of the command line, checked."""
+        """Parse and validate the options of the command line that are about the fit."""
         scoring = options["scoring"]
         if scoring is not None:
             from sklearn.metrics import get_scorer_names

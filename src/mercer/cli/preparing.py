@@ -1,4 +1,4 @@
-"""From a table and what was options about its columns to features, a target, groups and weights."""
+"""From a table and the options about its columns to features, a target, groups and weights."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ from mercer.estimators.auto_evaluation import (
 from mercer.estimators.auto_extra import ExtraWork
 from mercer.estimators.auto_intervals import AutoIntervals
 from mercer.estimators.auto_losses import (
+    MEAN_LOSSES,
     WORDS,
     candidate_loss,
     check_loss,
@@ -217,7 +218,7 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         """z of the paired difference between the squared errors of the baseline and of out-of-fold predictions."""
         check_is_fitted(self, "models_")
         committee, Y = self.committee_, self._Y
-        if self.loss_ in ("poisson", "gamma"):  # which fit the logarithm of the mean, not the mean of logarithms
+        if self.loss_ in MEAN_LOSSES:  # which fit the logarithm of the mean, not the mean of logarithms
             committee, Y = replace(committee, held_out=self.in_units(committee.held_out)), self._truth(Y)
         found = signal(committee, Y)
         return found if np.ndim(self.centre_) else float(found[0])
@@ -225,7 +226,7 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
     def _revise(self, table: TrainingTable, deadline: float) -> TrainingTable:
         """Take Poisson or gamma regression with the same kernels, if it was asked for or predicts better."""
         Y, y, committee = table.problem.Y, self._given, self.committee_
-        asked = self.loss not in ("auto", "squared", "log")
+        asked = self.loss in MEAN_LOSSES
         name = self.loss if asked else candidate_loss(y[:, 0] if Y.shape[1] == 1 else y)
         if self.loss not in ("auto", name) or name is None:
             return table
@@ -254,12 +255,11 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
 
     def _read(self, Y: Array) -> tuple[Loss, Array]:
         """The Poisson or gamma loss, and targets of mean one, from the targets of the committee."""
-        scale = math.exp(self.centre_)
-        return LOSSES[self.loss_](), self._truth(Y)[:, 0] / scale
+        return LOSSES[self.loss_](), self._truth(Y)[:, 0] / math.exp(self.centre_)
 
     def member(self, kernel: Kernel, alpha: float, Z: Array, Y: Array, weights: Array | None = None) -> KernelRidge:
         """A member with these parameters, fitted to encoded rows; with another loss as its last Newton step."""
-        if self.loss_ in LOSSES and self.loss_ != "squared":
+        if self.loss_ in MEAN_LOSSES:
             shape, Y = np.shape(Y), np.reshape(Y, (len(Y), -1))
             alpha, Y = as_ridge(self._read, kernel, alpha, Rows(Z), Y, weights)
             Y, weights = Y.reshape(shape), None
@@ -322,7 +322,7 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
 
     def error_title(self) -> str:
         """What the errors of members are."""
-        if self.loss_ in ("poisson", "gamma"):
+        if self.loss_ in MEAN_LOSSES:
             return f"out-of-fold {self.loss_} loss"
         logs = " of the logarithm" * hasattr(self, "log_factor_")
         return "out-of-fold error" + (logs if np.ndim(self.scale_) == 0 else f"{logs}, in deviations")

@@ -13,7 +13,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_extra import refuse_extra
-from mercer.estimators.auto_losses import logarithms, without_zeros
+from mercer.estimators.auto_losses import MEAN_LOSSES, logarithms, without_zeros
 from mercer.estimators.inputs import coverage_of
 from mercer.estimators.local import LocalRidge
 from mercer.estimators.quantiles import ResidualScale, check_levels
@@ -146,7 +146,7 @@ class AutoIntervals(AutoCore):
             raise InputError(sentence(f"method of {type(self).__name__}.predict_interval", must_be, got))
         if method != "residuals":
             refuse_extra(self, f"method={method!r} of predict_interval")
-            if self.loss_ in ("poisson", "gamma"):
+            if self.loss_ in MEAN_LOSSES:
                 must_be = f"'residuals' with {self.loss_} loss"
                 raise InputError(sentence(f"method of {type(self).__name__}.predict_interval", must_be, repr(method)))
         if method == "gaussian":
@@ -191,13 +191,13 @@ class AutoIntervals(AutoCore):
     def _residual_scale(self) -> ResidualScale:
         """The model of the size of residuals, of one target."""
 
-        def corrected() -> tuple[Kernel, Array, Array]:
+        def rows_and_residuals() -> tuple[Kernel, Array, Array]:
             smooth = [member for member in self.members_ if "linear" not in member.name] or self.members_
             rows = getattr(self, "rows_used_", np.arange(len(self._Y)))
             kernel = max(smooth, key=lambda member: member.weight).kernel
             return kernel, self.models_[0].X_fit_[rows], -np.ravel(self._residuals) / self.scale_
 
-        return ResidualScale.of(self.committee_, corrected)
+        return ResidualScale.of(self.committee_, rows_and_residuals)
 
     def to_even_scale(self, votes: Array) -> Array:
         """Values on the scale on which residuals are about equally large: the committee's; of counts, square roots."""

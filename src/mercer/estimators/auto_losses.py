@@ -12,7 +12,8 @@ from mercer.estimators.auto_core import FULL_SYSTEMS
 from mercer.estimators.auto_evaluation import paired
 from mercer.solvers.losses import LOSSES, Loss
 
-LOSS_NAMES = ("auto", "squared", "log", "poisson", "gamma")
+MEAN_LOSSES = ("poisson", "gamma")  # of models of the logarithm of the mean
+LOSS_NAMES = ("auto", "squared", "log", *MEAN_LOSSES)
 WORDS = {
     "squared": "",
     "log": "The logarithm of the target is fitted.",
@@ -72,7 +73,7 @@ def check_loss(name: Any, y: Array, what: str, *, ordered: bool = False, extra: 
         "extra": extra,
         f"more than {FULL_SYSTEMS} rows": len(y) > FULL_SYSTEMS,
     }
-    for setting, given in unsupported.items() if name in ("poisson", "gamma") else ():
+    for setting, given in unsupported.items() if name in MEAN_LOSSES else ():
         if given:
             raise InputError(f"loss={name!r} does not support {setting}. Use loss='log' or loss='squared'.")
 

@@ -11,7 +11,6 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import Array
@@ -24,9 +23,9 @@ from mercer.models.schema import (
     PARTS,
     STAND_INS,
     build,
-    check_fitted,
     check_works,
     fields_of,
+    is_fitted,
     make_part,
     need,
     params_of,
@@ -226,7 +225,5 @@ def check_model(model: Any) -> None:
         check_model(model.model)
     if getattr(model, "extra", None):
         raise InputError(f"This {name} cannot be saved: files hold no estimators of `extra`. Fit it without extra.")
-    try:
-        check_fitted(model)
-    except NotFittedError:
-        raise InputError(f"This {name} is not fitted yet. Call fit before save.") from None
+    if not is_fitted(model):
+        raise InputError(f"This {name} is not fitted yet. Call fit before save.")

@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 import mercer.estimators as catalogue
@@ -239,8 +238,8 @@ def _check_ridge(part: FittedRidge) -> None:
     sizes = {"targets": (n, t), "dual": (n, t), "constant": (t,), "alphas": (t,), "weights": (n,)}
     for name, size in sizes.items():
         array = getattr(part, name)
-        sound = array is None if name == "weights" and array is None else array.shape == size
-        need(sound and (array is None or array.dtype == np.float64), f"{name} of a FittedRidge must be of shape {size}")
+        sound = (array is None and name == "weights") or (array.shape == size and array.dtype == np.float64)
+        need(sound, f"{name} of a FittedRidge must be of shape {size}")
     need(part.kernel.kind != "gram" or part.X.shape == (n, n), "the kernel matrix must be square")
     need((part.choice.name == "primal") == (part.primal is not None), "primal of a FittedRidge must match its solver")
     values = part.X.data if hasattr(part.X, "tocsr") else part.X
@@ -274,9 +273,7 @@ def _matches(value: Any, hint: Any) -> bool:
     if origin is float:
         return type(value) in (float, int)
     if origin is np.ndarray or not inner:
-        return isinstance(value, type(None) if origin is None else origin) and (
-            origin is bool or type(value) is not bool
-        )
+        return isinstance(value, origin) and (origin is bool or type(value) is not bool)
     if origin is dict or origin is Mapping:
         return type(value) is dict
     if not isinstance(value, origin if origin is not Sequence else (list, tuple)):
@@ -308,7 +305,6 @@ def check_works(model: Any) -> None:
         need(len(found) == min(2, rows.shape[0]) and finite, "it does not predict its own rows")
 
 
-def check_fitted(model: Any) -> None:
-    """Raise sklearn's NotFittedError unless `fit` has set attributes."""
-    if not is_dataclass(model) and not any(name.endswith("_") for name in vars(model)):
-        raise NotFittedError
+def is_fitted(model: Any) -> bool:
+    """Whether `fit` has set attributes; models that are their fields always are."""
+    return is_dataclass(model) or any(name.endswith("_") for name in vars(model))
