@@ -29,7 +29,7 @@ import numpy as np
 from mercer.course_data import IdaSet, IdaSplit, Qm7, load_ida, load_qm7
 from mercer.data.checks import check_size
 from mercer.data.folds import Split, draw
-from mercer.data.rows import Array, Rows, Seed, as_rows
+from mercer.data.rows import Array, Rows, Seed, XLike, YLike, as_rows
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
 from mercer.kernels.value import is_real
@@ -52,7 +52,7 @@ _KERNELS = ("linear", "polynomial", "gaussian")
 _LADDER = 60
 
 
-def zero_one_loss(y_true: Any, y_pred: Any) -> float:
+def zero_one_loss(y_true: YLike, y_pred: YLike) -> float:
     """Share of wrong labels; real-valued guesses, some of which are no whole numbers, mean -1 or +1 by their sign.
 
     >>> zero_one_loss([-1, 1, 1, 1], [-0.2, 0.3, -0.1, 2.0])
@@ -67,7 +67,7 @@ def zero_one_loss(y_true: Any, y_pred: Any) -> float:
     return float(np.mean(truth != guess))
 
 
-def mean_absolute_error(y_true: Any, y_pred: Any) -> float:
+def mean_absolute_error(y_true: YLike, y_pred: YLike) -> float:
     """Mean of |y - f(x)|.
 
     >>> mean_absolute_error([1.0, 2.0], [1.5, 2.5])
@@ -76,7 +76,7 @@ def mean_absolute_error(y_true: Any, y_pred: Any) -> float:
     return float(np.mean(np.abs(np.asarray(y_true) - np.asarray(y_pred))))
 
 
-def squared_error(y_true: Any, y_pred: Any) -> float:
+def squared_error(y_true: YLike, y_pred: YLike) -> float:
     """Mean of (y - f(x))^2.
 
     >>> squared_error([1.0, 2.0], [1.5, 2.5])
@@ -131,7 +131,7 @@ class krr:  # noqa: N801 - the course's own name
             return Polynomial(int(given)) if whole else Gaussian(float(given), per_dimension=True)
         raise InputError(f"There is no kernel {self.kernel!r}. {nearest(str(self.kernel), _KERNELS)}")
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: XLike, y: YLike) -> Self:
         """Fit to rows X (n x d) and targets y (n or n x t).
 
         Parameters
@@ -158,7 +158,7 @@ class krr:  # noqa: N801 - the course's own name
         self.kernel_ = kernel
         return self
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: XLike) -> Array:
         """f at rows X.
 
         Parameters
@@ -189,7 +189,7 @@ def _check_regularization(value: Any) -> float:
     return float(value)
 
 
-def _training_data(X: Any, y: Any) -> tuple[Rows, Array]:
+def _training_data(X: XLike, y: YLike) -> tuple[Rows, Array]:
     rows, targets = as_rows(X), np.asarray(y, dtype=np.float64)
     if len(rows) != len(targets):
         raise InputError(sentence("y", f"as long as X, {len(rows)} rows", f"{len(targets)}"))
@@ -210,8 +210,8 @@ def by_leave_one_out(kernel: Kernel, rows: Rows, y: Array) -> float:
 
 
 def cv(
-    X: Any,
-    y: Any,
+    X: XLike,
+    y: YLike,
     method: Any,
     parameters: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
     nfolds: int = 10,
@@ -342,7 +342,7 @@ def _with(method: Any, values: dict[str, Any]) -> Any:
 
 
 def _losses(
-    candidates: Sequence[Any], X: Any, y: Array, splits: Sequence[Split], loss: Callable[[Any, Any], Any]
+    candidates: Sequence[Any], X: XLike, y: Array, splits: Sequence[Split], loss: Callable[[Any, Any], Any]
 ) -> Iterator[tuple[int, Array]]:
     """Losses of every fold for each candidate: in closed form for krr with a given regularization."""
     groups: dict[Any, list[int]] = {}
@@ -358,7 +358,13 @@ def _losses(
 
 
 def _formula_losses(
-    kernel: Kernel, members: list[int], candidates: Sequence[Any], X: Any, y: Array, splits: Sequence[Split], loss: Any
+    kernel: Kernel,
+    members: list[int],
+    candidates: Sequence[Any],
+    X: XLike,
+    y: Array,
+    splits: Sequence[Split],
+    loss: Any,
 ) -> Iterator[tuple[int, Array]]:
     rows, targets = _training_data(X, y)
     removals = Removals.of(splits, len(rows))
@@ -372,7 +378,9 @@ def _formula_losses(
         yield i, _as_table([loss(*part) for part in parts])
 
 
-def _refit_losses(candidate: Any, X: Any, y: Array, splits: Sequence[Split], loss: Callable[[Any, Any], Any]) -> Array:
+def _refit_losses(
+    candidate: Any, X: XLike, y: Array, splits: Sequence[Split], loss: Callable[[Any, Any], Any]
+) -> Array:
     found = []
     for split in splits:
         model = _fit(copy.deepcopy(candidate), _take(X, split.train), y[split.train])
@@ -380,13 +388,13 @@ def _refit_losses(candidate: Any, X: Any, y: Array, splits: Sequence[Split], los
     return _as_table(found)
 
 
-def _fit(method: Any, X: Any, y: Array) -> Any:
+def _fit(method: Any, X: XLike, y: Array) -> Any:
     """The fitted method, whatever its `fit` returns."""
     returned = method.fit(X, y)
     return returned if hasattr(returned, "predict") else method
 
 
-def _take(X: Any, rows: Array) -> Any:
+def _take(X: XLike, rows: Array) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 

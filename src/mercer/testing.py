@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, KernelTextError
 from mercer.insight.check import search
 from mercer.kernels import Kernel, parse
@@ -24,7 +24,7 @@ from mercer.kernels.tiles import tile
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def check_kernel(kernel: Kernel, X: Any = None, *, seed: int = 0) -> None:
+def check_kernel(kernel: Kernel, X: XLike = None, *, seed: int = 0) -> None:
     """Examine a kernel; an AssertionError says in a sentence what it failed.
 
     Symmetry; the diagonal; blocks equal to the whole matrix; positive semi-definiteness where the
@@ -67,7 +67,7 @@ def check_kernel(kernel: Kernel, X: Any = None, *, seed: int = 0) -> None:
     _check_value_semantics(kernel)
 
 
-def _check_values(kernel: Kernel, X: Any) -> None:
+def _check_values(kernel: Kernel, X: XLike) -> None:
     before = np.array(X, copy=True) if isinstance(X, np.ndarray) else None
     if isinstance(X, np.ndarray):
         X = X.view()

@@ -15,7 +15,7 @@ from mercer.cli.options import FitOptions, kernels_of
 from mercer.cli.preparing import Prepared
 from mercer.cli.refusals import flags
 from mercer.data.folds import Copies
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Estimator, Rows
 from mercer.errors import (
     IllConditionedWarning,
     InputError,
@@ -69,7 +69,7 @@ class FitJob:
 class Fitted:
     """A model, why it is of its class, how good it is, and what was warned of."""
 
-    model: Any
+    model: Estimator
     why: str
     judgement: Judgement
     warned: list[str]
@@ -267,7 +267,7 @@ def on_columns(options: FitOptions) -> bool:
     return any(".on(" in text for text in options.kernel)
 
 
-def times_as_long(search: Any, options: FitOptions) -> int:
+def times_as_long(search: Estimator, options: FitOptions) -> int:
     """How many times as long as the search its nested cross-validation takes, about."""
     return 1 if on_columns(options) else int(search.cv) * int(search.repeats)
 
@@ -295,7 +295,7 @@ def encoding_words(table: Prepared) -> str:
     return f"the encoding of the columns ({', '.join(learned)}{sampled})"
 
 
-def _ladder_words(search: Any) -> list[str]:
+def _ladder_words(search: Estimator) -> list[str]:
     """The candidates that were derived from rows."""
     widths = any(isinstance(kernel, str) for kernel in search.kernels)
     found = ["widths"] * widths + ["alphas"] * (search.alphas is None)

@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.cli.options import parse_separator, refuse_overwriting
 from mercer.cli.refusals import flags, report_interrupts, say, warn
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Estimator
 from mercer.errors import InputError, MercerWarning, ModelFileError, printable, sentence
 from mercer.estimators.pipelines import predict_interval
 from mercer.estimators.table_model import TableModel
@@ -104,7 +104,7 @@ def run_score(options: dict[str, Any]) -> None:
     _tell_strangers(report)
 
 
-def _tell_coverage(model: Any, confidence: float | None) -> None:
+def _tell_coverage(model: Estimator, confidence: float | None) -> None:
     """What share of held-out rows intervals had held when the model was fitted."""
     told = model.facts.get("intervals") if confidence is not None else None
     if not isinstance(told, dict) or not all(
@@ -121,7 +121,7 @@ def _tell_coverage(model: Any, confidence: float | None) -> None:
         say(words, err=True)
 
 
-def _tell_scores(model: Any, table: Any, answer: dict[str, Any], confidence: float | None) -> None:
+def _tell_scores(model: Estimator, table: Any, answer: dict[str, Any], confidence: float | None) -> None:
     """The errors on rows with a known target, beside the predictions; or why they are not known."""
     from mercer.cli.scoring import scores
 

@@ -26,6 +26,7 @@ from mercer.cli.options import (
 )
 from mercer.cli.preparing import Prepared, prepare
 from mercer.cli.refusals import report_interrupts, say, warn
+from mercer.data.rows import Estimator
 from mercer.errors import InputError, MercerError, printable, sentence
 from mercer.estimators.auto_core import FULL_SYSTEMS, fixed_seconds, tuning_seconds
 from mercer.runtime import readable
@@ -109,7 +110,7 @@ def _tell(table: Prepared, found: Fitted, whole: Any, options: dict[str, Any]) -
             say(f"The report is in {printable(options['report'])}; it opens in a browser.")
 
 
-def _save(table: Prepared, model: Any, options: dict[str, Any], summary: dict[str, Any]) -> Any:
+def _save(table: Prepared, model: Estimator, options: dict[str, Any], summary: dict[str, Any]) -> Any:
     from mercer.estimators.table_model import TableModel
     from mercer.models import save
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from mercer.cli.fitting import Fitted
 from mercer.cli.preparing import Prepared
+from mercer.data.rows import Estimator, YLike
 from mercer.estimators.auto_evaluation import doubt, stability_words
 from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
@@ -103,7 +104,7 @@ def member_words(members: Iterable[tuple[float, str]]) -> str:
     return said[0][1] if len(said) == 1 else " + ".join(f"{weight:.2f} {name}" for weight, name in said)
 
 
-def error_words(judged: Judgement, target: str, y: Any, *, logs: bool = False) -> str:
+def error_words(judged: Judgement, target: str, y: YLike, *, logs: bool = False) -> str:
     """The out-of-sample error, how it was estimated, the baseline, and the error in units of the target."""
     spread = f"{100 * judged.standard_error:.1f} %" if judged.share else plain(judged.standard_error, 2)
     spread = "" if math.isnan(judged.standard_error) else f" +- {spread}"
@@ -138,13 +139,13 @@ def error_words(judged: Judgement, target: str, y: Any, *, logs: bool = False) -
     return "\n".join(lines)
 
 
-def unstable_words(model: Any) -> str:
+def unstable_words(model: Estimator) -> str:
     """A line if large folds of an automatic model disagree about its error; otherwise empty."""
     by_fold = getattr(model, "fold_errors_", None)
     return "" if by_fold is None else "".join(stability_words(by_fold, len(model.committee_.held_out)))
 
 
-def label_words(model: Any, y: Any, *, weighted: bool) -> str:
+def label_words(model: Estimator, y: YLike, *, weighted: bool) -> str:
     """AUC and log loss of held-out probabilities, and the share of the rarest class; empty for models without them."""
     from sklearn.metrics import log_loss, roc_auc_score
 

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import AlphaLike, Array
 from mercer.errors import InputError, nearest, sentence
 
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: True is an integer for Python, too
@@ -99,7 +99,7 @@ def refuse_not_finite(what: str, numbers: Array) -> None:
         raise InputError(sentence(what, "finite", f"{cells[~np.isfinite(cells)][0]} in row {bad[0]}"))
 
 
-def check_alpha(owner: str, alpha: Any, targets: int) -> Array:
+def check_alpha(owner: str, alpha: AlphaLike, targets: int) -> Array:
     """alpha as one number per target.
 
     Examples

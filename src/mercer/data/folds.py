@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.checks import as_names, kind_of_names
-from mercer.data.rows import Array, Seed, row_count
+from mercer.data.rows import Array, PerRow, Seed, SplitsLike, XLike, YLike, row_count
 from mercer.errors import InputError, sentence
 
 _COPIED = 0.01  # share of rows that are copies, above which they are no chance
@@ -128,12 +128,12 @@ class Folds:
 
 
 def draw(
-    cv: Any,
-    X: Any,
-    y: Any,
+    cv: SplitsLike,
+    X: XLike,
+    y: YLike,
     *,
     repeats: int = 1,
-    groups: Any = None,
+    groups: PerRow = None,
     random_state: Seed = None,
     classifier: bool = False,
 ) -> Folds:
@@ -224,7 +224,7 @@ def _missing(what: str, row: int) -> InputError:
     )
 
 
-def _by_splitter(cv: Any, X: Any, y: Any, repeats: int, groups: Any, random_state: Seed) -> Folds:
+def _by_splitter(cv: SplitsLike, X: XLike, y: YLike, repeats: int, groups: PerRow, random_state: Seed) -> Folds:
     from sklearn.utils import check_random_state
 
     n = row_count(X)
@@ -261,7 +261,7 @@ def _refuse_cut_groups(splits: tuple[Split, ...], groups: Array | None) -> None:
             )
 
 
-def by_chance(cv: Any, repeats: int, random_state: Seed) -> bool:
+def by_chance(cv: SplitsLike, repeats: int, random_state: Seed) -> bool:
     """Whether the folds that `draw` makes would be others in the next run."""
     if random_state is not None or cv is None:
         return False
@@ -270,7 +270,9 @@ def by_chance(cv: Any, repeats: int, random_state: Seed) -> bool:
     return getattr(cv, "random_state", 0) is None and bool(getattr(cv, "shuffle", True))
 
 
-def _by_number(folds: int, X: Any, y: Any, repeats: int, groups: Any, random_state: Seed, *, classifier: bool) -> Folds:
+def _by_number(
+    folds: int, X: XLike, y: YLike, repeats: int, groups: PerRow, random_state: Seed, *, classifier: bool
+) -> Folds:
     from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
     from sklearn.utils import check_random_state
 

@@ -21,6 +21,16 @@ Seed: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.Random
 File: TypeAlias = str | os.PathLike[str] | None
 Columns: TypeAlias = tuple[int | str, ...]
 
+# What callers hand over is of many makes, and checked before it is used: these names say what is meant.
+XLike: TypeAlias = Any  # X: an array, a sparse matrix, a data frame, a list of texts or of other objects
+YLike: TypeAlias = Any  # y: numbers or labels, one for each row or several
+PerRow: TypeAlias = npt.ArrayLike | None  # a weight or a group for each row
+Estimator: TypeAlias = Any  # with scikit-learn's methods: one of ours, a Pipeline, or anybody's
+AlphaLike: TypeAlias = Any  # a number, one for each target, a grid, or None for a default
+SplitsLike: TypeAlias = Any  # cv: a number of folds, a splitter, or pairs of training and test rows
+ScoringLike: TypeAlias = Any  # a name, a scorer, a loss of targets and predictions, or None for a default
+ClassWeight: TypeAlias = Any  # weights by label, "balanced" or None
+
 # A column's mean is its centre if it is this close to the median, in units of the range of the middle half of the rows.
 _NEAR = 10.0
 
@@ -166,7 +176,7 @@ def _centre(values: Array) -> Array:
         return np.asarray(np.where(np.abs(mean - middle) <= _NEAR * (high - low), mean, middle))
 
 
-def as_rows(X: Any, names: Sequence[str] | None = None, *, objects: bool = False) -> Rows:
+def as_rows(X: XLike, names: Sequence[str] | None = None, *, objects: bool = False) -> Rows:
     """Take what people have (arrays, lists, DataFrames, sparse matrices, objects) as rows.
 
     Numbers become float64 and must be finite; nothing given is changed. With `objects`, each element of a list
@@ -204,7 +214,7 @@ def as_rows(X: Any, names: Sequence[str] | None = None, *, objects: bool = False
     return Rows(values.astype(object))
 
 
-def row_count(X: Any) -> int:
+def row_count(X: XLike) -> int:
     """How many rows something has, without looking at them."""
     if hasattr(X, "shape"):
         return int(X.shape[0])
@@ -212,7 +222,7 @@ def row_count(X: Any) -> int:
     return len(X)
 
 
-def _refuse_what_has_no_rows(X: Any) -> None:
+def _refuse_what_has_no_rows(X: XLike) -> None:
     number = isinstance(X, numbers.Real)  # a table of no dimensions, as far as that goes
     if X is None or isinstance(X, str | bytes | dict | set | frozenset) or not (number or hasattr(X, "__len__")):
         way_out = "For a single row, use [row]."
@@ -223,7 +233,7 @@ def _refuse_what_has_no_rows(X: Any) -> None:
         )
 
 
-def _as_array(X: Any) -> Array:
+def _as_array(X: XLike) -> Array:
     try:
         values = np.asarray(X)
         # numbers beside texts in lists would become texts
@@ -232,7 +242,7 @@ def _as_array(X: Any) -> Array:
         return _object_array(X)
 
 
-def _one_by_one(X: Any) -> Array | None:
+def _one_by_one(X: XLike) -> Array | None:
     """The elements of a sequence, or of the one column of a DataFrame, each as one object; None for tables."""
     if isinstance(X, numbers.Real):
         return None
@@ -242,7 +252,7 @@ def _one_by_one(X: Any) -> Array | None:
     return _object_array(np.asarray(X)[:, 0]) if len(shape) == 2 and shape[1] == 1 else None
 
 
-def _object_array(X: Any) -> Array:
+def _object_array(X: XLike) -> Array:
     """A sequence as an array of objects, one for each of its elements."""
     held = np.empty(len(X), dtype=object)
     for place, element in enumerate(X):
@@ -250,7 +260,7 @@ def _object_array(X: Any) -> Array:
     return held
 
 
-def _sparse_rows(X: Any) -> Rows:
+def _sparse_rows(X: XLike) -> Rows:
     if X.dtype.kind == "c":
         raise InputError("X must be real; got complex numbers.")
     if X.ndim != 2:

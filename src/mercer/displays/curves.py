@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -11,12 +11,15 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv, learning_curve
 from sklearn.pipeline import Pipeline
 
-from mercer.data.rows import Array, Seed
+from mercer.data.rows import AlphaLike, Array, Estimator, Seed, SplitsLike, XLike, YLike
 from mercer.displays.look import BAND, BLACK, BLUE, GREEN, GREY, VERMILION, Display, grid_lines, label_axes
 from mercer.errors import InputError, sentence
 from mercer.estimators import cross_validate
 from mercer.insight.bias_variance import BiasVariance, bias_variance
 from mercer.runtime.progress import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class _Curves(Display):
@@ -73,18 +76,18 @@ class ComplexityDisplay(_Curves):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Estimator,
+        X: XLike,
+        y: YLike,
         values: Sequence[float] | Array,
         *,
         parameter: str = "alpha",
-        cv: Any = 10,
+        cv: SplitsLike = 10,
         repeats: int = 1,
         random_state: Seed = None,
         x_label: str | None = None,
         y_label: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Fit and cross-validate at every value, and draw.
 
@@ -167,16 +170,16 @@ class LearningCurveDisplay(_Curves):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Estimator,
+        X: XLike,
+        y: YLike,
         *,
         sizes: Any = None,
-        cv: Any = 5,
+        cv: SplitsLike = 5,
         random_state: Seed = None,
         x_label: str = "rows trained on",
         y_label: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Fit to more and more rows, and draw.
 
@@ -206,7 +209,7 @@ class LearningCurveDisplay(_Curves):
         scorer = get_scorer("accuracy" if classifier else "neg_mean_squared_error")
         progress = Progress("learning curve", 2 * np.size(sizes) * folds.get_n_splits(X, y), verbose=0)
 
-        def score(model: Any, rows: Any, targets: Any) -> float:
+        def score(model: Estimator, rows: Any, targets: YLike) -> float:
             progress.step()
             return float(scorer(model, rows, targets))
 
@@ -221,7 +224,7 @@ class LearningCurveDisplay(_Curves):
         return cls(counts, *means, error, x_label, y_label or _loss_name(estimator)).plot(ax)
 
 
-def _loss(model: Any, X: Any, y: Any) -> float:
+def _loss(model: Estimator, X: XLike, y: YLike) -> float:
     """Mean squared error, or the share of wrong labels."""
     predicted = model.predict(X)
     if is_classifier(model):
@@ -229,7 +232,7 @@ def _loss(model: Any, X: Any, y: Any) -> float:
     return float(np.mean((predicted - np.asarray(y)) ** 2))
 
 
-def _loss_name(estimator: Any) -> str:
+def _loss_name(estimator: Estimator) -> str:
     return "share of wrong labels" if is_classifier(estimator) else "mean squared error"
 
 
@@ -278,7 +281,7 @@ class BiasVarianceDisplay(Display):
         x: Any = None,
         x_label: str | None = None,
         y_label: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """A decomposition that is there already.
 
@@ -302,7 +305,15 @@ class BiasVarianceDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, truth: Any, noise: Any, *, alphas: Any = None, X_test: Any = None, ax: Any = None
+        cls,
+        estimator: Estimator,
+        X: XLike,
+        truth: Any,
+        noise: Any,
+        *,
+        alphas: AlphaLike = None,
+        X_test: XLike = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Decompose and draw.
 

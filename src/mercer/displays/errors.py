@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from mercer.data.rows import Array, Seed
+from mercer.data.rows import Array, Estimator, Seed, SplitsLike, XLike, YLike
 from mercer.displays.look import (
     BAND,
     BLACK,
@@ -27,6 +27,9 @@ from mercer.estimators.nesting import NestedCrossValidation, nested_cross_valida
 from mercer.estimators.pipelines import fitting_columns, split_pipeline
 from mercer.insight.intervals import Coverage
 from mercer.text import plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _KINDS = ("observed", "residuals")
 
@@ -63,7 +66,7 @@ class ResidualDisplay(Display):
 
     @classmethod
     def from_predictions(
-        cls, y: Any, predicted: Any, *, kind: str = "observed", y_label: str = "y", ax: Any = None
+        cls, y: YLike, predicted: Any, *, kind: str = "observed", y_label: str = "y", ax: Axes | None = None
     ) -> Self:
         """Any observed and predicted values.
 
@@ -91,15 +94,15 @@ class ResidualDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Estimator,
+        X: XLike,
+        y: YLike,
         *,
-        cv: Any = 10,
+        cv: SplitsLike = 10,
         random_state: Seed = None,
         kind: str = "observed",
         y_label: str = "y",
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Held-out predictions of a search that was fitted to these rows, or of a model cross-validated here.
 
@@ -178,7 +181,7 @@ class CoverageDisplay(Display, size=(5.2, 4.8)):
     method: str = ""
 
     @classmethod
-    def from_coverages(cls, coverages: Sequence[Coverage], *, ax: Any = None) -> Self:
+    def from_coverages(cls, coverages: Sequence[Coverage], *, ax: Axes | None = None) -> Self:
         """Several answers of `coverage`, about the same rows.
 
         Parameters
@@ -197,7 +200,9 @@ class CoverageDisplay(Display, size=(5.2, 4.8)):
         return cls(nominal, np.array([float(share) for share in ordered]), ordered[0].rows, ordered[0].method).plot(ax)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, confidences: Any = None, ax: Any = None) -> Self:
+    def from_estimator(
+        cls, estimator: Estimator, X: XLike, y: YLike, *, confidences: Any = None, ax: Axes | None = None
+    ) -> Self:
         """Measure the coverage of a fitted model on new rows.
 
         Parameters
@@ -281,7 +286,7 @@ class NestedDisplay(Display):
         return float(self.inner.mean() - self.outer.mean())
 
     @classmethod
-    def from_result(cls, result: NestedCrossValidation, *, x_label: str | None = None, ax: Any = None) -> Self:
+    def from_result(cls, result: NestedCrossValidation, *, x_label: str | None = None, ax: Axes | None = None) -> Self:
         """What `nested_cross_validate` returned.
 
         Parameters
@@ -307,7 +312,14 @@ class NestedDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, search: Any, X: Any, y: Any, *, cv: Any = 10, random_state: Seed = None, ax: Any = None
+        cls,
+        search: Estimator,
+        X: XLike,
+        y: YLike,
+        *,
+        cv: SplitsLike = 10,
+        random_state: Seed = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Run `nested_cross_validate` and draw what it returns.
 

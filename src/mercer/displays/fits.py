@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Estimator, XLike, YLike
 from mercer.displays.look import (
     BAND,
     BLACK,
@@ -30,6 +30,9 @@ from mercer.errors import InputError, sentence
 from mercer.estimators.pipelines import predict_interval, split_pipeline
 from mercer.estimators.refitting import like_training
 from mercer.text import legible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _ERRORS = 2.0  # standard errors to each side of a band of effects
 
@@ -81,16 +84,16 @@ class FitDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
+        estimator: Estimator,
+        X: XLike,
+        y: YLike = None,
         *,
         confidence: float | None = 0.9,
         truth: Any = None,
         grid: int | None = None,
         x_label: str | tuple[str, str] | None = None,
         y_label: str = "y",
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Ask a fitted model along its column or over its two columns, and draw.
 
@@ -214,14 +217,14 @@ class BoundaryDisplay(Display, size=(5.8, 4.8)):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
+        estimator: Estimator,
+        X: XLike,
+        y: YLike = None,
         *,
         grid: int = 200,
         x_label: str | None = None,
         y_label: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Ask a fitted classifier over its two columns, and draw.
 
@@ -274,7 +277,7 @@ class BoundaryDisplay(Display, size=(5.8, 4.8)):
         label_axes(ax, self.labels[0], self.labels[1])
 
 
-def _margins(estimator: Any, rows: Any, regions: Array, count: int) -> Array:
+def _margins(estimator: Estimator, rows: Any, regions: Array, count: int) -> Array:
     """From decision values where they say the same as the predictions, otherwise from the regions themselves."""
     own = np.stack([np.where(regions == number, 0.5, -0.5) for number in range(count)])
     if not hasattr(estimator, "decision_function"):

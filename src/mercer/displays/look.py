@@ -6,13 +6,16 @@ A display is a dataclass of what it draws; `from_...` computes it and draws, `pl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Estimator, XLike
 from mercer.errors import InputError, MercerError, sentence
 from mercer.text import Brief, round_numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#999999"
@@ -44,7 +47,7 @@ class Display(Brief):
         cls._size = size
         dataclass(eq=False, repr=False)(cls)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw.
 
         Parameters
@@ -115,7 +118,7 @@ def larger(scoring: str) -> str:
     return f"{scoring} (larger is better)"
 
 
-def column_labels(estimator: Any, count: int) -> list[str]:
+def column_labels(estimator: Estimator, count: int) -> list[str]:
     """The names of the columns as they were given to `fit`, or x, or x1 and x2."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and len(names) == count:
@@ -123,7 +126,7 @@ def column_labels(estimator: Any, count: int) -> list[str]:
     return ["x"] if count == 1 else [f"x{j + 1}" for j in range(count)]
 
 
-def table(X: Any, *widths: int) -> Array:
+def table(X: XLike, *widths: int) -> Array:
     """X as numbers with as many columns as can be drawn."""
     must_be = f"a table of {' or '.join(map(str, widths))} column{'' if widths[-1] == 1 else 's'} of numbers"
     hint = "For one column of a larger table use mercer.column_effect."
@@ -136,7 +139,7 @@ def table(X: Any, *widths: int) -> Array:
     return values
 
 
-def check_kind(display: str, estimator: Any, *, classifier: bool) -> None:
+def check_kind(display: str, estimator: Estimator, *, classifier: bool) -> None:
     """Refuse a classifier where numbers are drawn, and a regressor where labels are."""
     from sklearn.base import is_classifier
 

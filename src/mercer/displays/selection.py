@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import check_gram
-from mercer.data.rows import Array
+from mercer.data.rows import AlphaLike, Array, Estimator, XLike, YLike
 from mercer.displays.look import (
     BLACK,
     BLUE,
@@ -24,6 +24,9 @@ from mercer.displays.look import (
 from mercer.errors import InputError, sentence
 from mercer.estimators.pipelines import split_pipeline
 from mercer.insight.spectrum import GramSpectrum
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class GramDisplay(Display, size=(6.0, 4.6)):
@@ -54,7 +57,9 @@ class GramDisplay(Display, size=(6.0, 4.6)):
     y_label: str = "target"
 
     @classmethod
-    def from_kernel(cls, kernel: Any, X: Any, y: Any = None, *, y_label: str = "target", ax: Any = None) -> Self:
+    def from_kernel(
+        cls, kernel: Any, X: XLike, y: YLike = None, *, y_label: str = "target", ax: Axes | None = None
+    ) -> Self:
         """The matrix of a kernel on these rows.
 
         Parameters
@@ -77,7 +82,7 @@ class GramDisplay(Display, size=(6.0, 4.6)):
         return cls.from_matrix(kernel(X), y, y_label=y_label, ax=ax)
 
     @classmethod
-    def from_matrix(cls, K: Any, y: Any = None, *, y_label: str = "target", ax: Any = None) -> Self:
+    def from_matrix(cls, K: Any, y: YLike = None, *, y_label: str = "target", ax: Axes | None = None) -> Self:
         """A matrix that is there already.
 
         Parameters
@@ -147,7 +152,7 @@ class SpectrumDisplay(Display):
     smallest: float = 0.0
 
     @classmethod
-    def from_kernel(cls, kernel: Any, X: Any, *, alphas: Any = (), ax: Any = None) -> Self:
+    def from_kernel(cls, kernel: Any, X: XLike, *, alphas: AlphaLike = (), ax: Axes | None = None) -> Self:
         """The spectrum of a kernel on these rows, without an intercept.
 
         Parameters
@@ -173,7 +178,7 @@ class SpectrumDisplay(Display):
         return cls(values, penalties, (kept / (kept + penalties[:, None])).sum(axis=1), slack).plot(ax)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator: Estimator, *, ax: Axes | None = None) -> Self:
         """The spectrum of a fitted model's kernel on its rows, and its own alpha and degrees of freedom.
 
         Parameters
@@ -258,7 +263,7 @@ class SearchDisplay(Display):
     scoring: str = "score"
 
     @classmethod
-    def from_estimator(cls, search: Any, *, x_label: str | None = None, ax: Any = None) -> Self:
+    def from_estimator(cls, search: Estimator, *, x_label: str | None = None, ax: Axes | None = None) -> Self:
         """The table of a fitted search.
 
         Parameters

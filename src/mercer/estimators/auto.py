@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import check_size, keyword_hints
-from mercer.data.rows import Array, File, Rows
+from mercer.data.rows import Array, Estimator, File, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_evaluation import (
     SIGNAL,
@@ -153,7 +153,7 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, time: Any = None) -> Self:
+    def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None, time: Any = None) -> Self:
         """Encode, tune, weigh and fit.
 
         Parameters
@@ -270,7 +270,7 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
             return np.asarray(np.mean((votes - Y) ** 2, axis=1))
         return np.asarray((self.in_units(votes) - self._truth(Y))[:, 0] ** 2)
 
-    def _extra_votes(self, model: Any, X: Any) -> Array:
+    def _extra_votes(self, model: Estimator, X: XLike) -> Array:
         values = np.asarray(model.predict(X), dtype=np.float64)
         targets = np.size(self.centre_)
         if values.size != len(values) * targets:
@@ -329,7 +329,7 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
 
     @keyword_hints
     def evaluate(
-        self, X: Any, y: Any, cv: int = 10, *, sample_weight: Any = None, groups: Any = None, time: Any = None
+        self, X: XLike, y: YLike, cv: int = 10, *, sample_weight: PerRow = None, groups: PerRow = None, time: Any = None
     ) -> Evaluation:
         """The outer loop: encoding, tuning, weighing and intervals repeated on the training part of every fold.
 

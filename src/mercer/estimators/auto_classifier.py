@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_y, check_is_fitted
 
 from mercer.data.checks import as_numbers, keyword_hints
-from mercer.data.rows import Array, File, Rows
+from mercer.data.rows import Array, ClassWeight, Estimator, File, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import (
@@ -103,7 +103,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         committee: bool = True,
         time_budget: float | None = None,
         copies: bool | None = None,
@@ -115,7 +115,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
     ) -> None:
         store(self, locals())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, time: Any = None) -> Self:
+    def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None, time: Any = None) -> Self:
         """Encode, tune, weigh, calibrate and fit.
 
         Parameters
@@ -230,17 +230,17 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         with np.errstate(divide="ignore"):
             return np.log(self.costs_)
 
-    def _extra_votes(self, model: Any, X: Any) -> Array:
+    def _extra_votes(self, model: Estimator, X: XLike) -> Array:
         known = np.asarray(model.predict_proba(X), dtype=np.float64)
         shares = np.zeros((len(known), len(self.classes_)))  # a fold may lack a class
         shares[:, np.searchsorted(self.classes_, model.classes_)] = known
         return 2.0 * shares[:, 1:] - 1.0 if shares.shape[1] == 2 else shares
 
-    def _odds(self, X: Any) -> Array:
+    def _odds(self, X: XLike) -> Array:
         votes = self._votes(self._rows(X), X)
         return self.weighted(self.temperature_, votes)
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: XLike) -> Array:
         """Logarithm of the odds of the second of two classes, or one column per class, with their weights.
 
         Parameters
@@ -255,7 +255,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         found = self._odds(X)
         return found[:, 1] - found[:, 0] if found.shape[1] == 2 else found
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: XLike) -> Array:
         """The most probable label; with `class_weight` that which is expected to cost least.
 
         Parameters
@@ -270,7 +270,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         odds = self._odds(X)
         return np.asarray(self.classes_[odds.argmax(axis=1)])
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: XLike) -> Array:
         """Probabilities of the classes, calibrated on out-of-fold votes; `class_weight` does not change them.
 
         Parameters
@@ -318,7 +318,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
 
     @keyword_hints
     def evaluate(
-        self, X: Any, y: Any, cv: int = 10, *, sample_weight: Any = None, groups: Any = None, time: Any = None
+        self, X: XLike, y: YLike, cv: int = 10, *, sample_weight: PerRow = None, groups: PerRow = None, time: Any = None
     ) -> Evaluation:
         """The outer loop: everything that fit does, repeated on the training part of every fold.
 

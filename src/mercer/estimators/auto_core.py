@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import KeywordHints
 from mercer.data.folds import Copies, dealt, in_order
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Estimator, Rows, XLike
 from mercer.errors import (
     IllConditionedWarning,
     InputError,
@@ -98,7 +98,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def _prepare(self, X: Any, y: Array, *given: Any) -> tuple[Any, Array, Array, Beside]:
+    def _prepare(self, X: XLike, y: Array, *given: Any) -> tuple[Any, Array, Array, Beside]:
         """The table as given and encoded, targets, and weights, groups and times, without rows of weight 0.
 
         Fits the encoder.
@@ -135,7 +135,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             return beside, ""
         return replace(beside, groups=found.groups), f"{found.words()}; copies are kept in one fold."
 
-    def _outer_folds(self, X: Any, y: Array, strata: Array | None, folds: Any, *given: Any) -> tuple[Array, Beside]:
+    def _outer_folds(self, X: XLike, y: Array, strata: Array | None, folds: Any, *given: Any) -> tuple[Array, Beside]:
         """The folds of `evaluate`, and weights, groups and times; copies of a row are in one fold, as groups are.
 
         In the order of time there is one block more, of number -1.
@@ -235,7 +235,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """The loss of each row, from what the committee says and what it should (m x t)."""
         raise NotImplementedError
 
-    def _rows(self, X: Any) -> Array:
+    def _rows(self, X: XLike) -> Array:
         """New rows as the members know them; warns of rows unlike those of training, and of later ones."""
         check_is_fitted(self, "models_")
         encoded = self.encoder_.encode(check_table(self, X, reset=False))
@@ -253,7 +253,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             )
         return Z if Z.shape[1] else np.zeros((len(Z), 1))
 
-    def _votes(self, Z: Array, X: Any) -> Array:
+    def _votes(self, Z: Array, X: XLike) -> Array:
         """The committee's values (m x t) at encoded rows, which the estimators in `extra` see as given."""
         votes = [
             member.weight * np.reshape(model.predict(Z), (len(Z), -1))
@@ -265,7 +265,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         votes += [each.weight * votes_of(each.name, each.model, X, self._extra_votes, len(Z)) for each in extra]
         return np.asarray(sum(votes))
 
-    def _extra_votes(self, model: Any, X: Any) -> Array:
+    def _extra_votes(self, model: Estimator, X: XLike) -> Array:
         """Predictions of an estimator in `extra` on the scale of the committee's targets (m x t)."""
         raise NotImplementedError
 
@@ -393,7 +393,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     # -- the outer loop -----------------------------------------------------------------------------
 
-    def _outer(self, X: Any, y: Array, folds: Array, beside: Beside) -> Iterator[tuple[Array, Array, Any, Self]]:
+    def _outer(self, X: XLike, y: Array, folds: Array, beside: Beside) -> Iterator[tuple[Array, Array, Any, Self]]:
         """Everything that fit does, repeated on the training part of every fold; the loop alone tells its progress.
 
         Gives the rows of training and of the fold, the part of the table of the fold, and the model.
@@ -438,7 +438,7 @@ _PROBE = 1000  # rows of a system that is factored to see how fast the machine i
 _PROBES, _PAUSE = 5, 0.02  # how often, and seconds in between
 
 
-def correct_digits(model: Any) -> float:
+def correct_digits(model: Estimator) -> float:
     """How many decimal digits of a member's predictions are correct."""
     if hasattr(model, "landmarks_"):
         return digits_left(model.condition_)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Estimator, XLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.refitting import Refitting
 from mercer.runtime.progress import Progress
@@ -34,7 +34,7 @@ class ExtraMember:
     """
 
     name: str
-    model: Any
+    model: Estimator
     weight: float
     error: float
 
@@ -56,7 +56,7 @@ def check_extra(owner: Any) -> None:
             raise InputError(sentence(what, must_be, name))
 
 
-def refuse_extra(model: Any, what: str) -> None:
+def refuse_extra(model: Estimator, what: str) -> None:
     """Raise an error if estimators of the user's own have weight in a model, which `what` cannot take apart."""
     names = [each.name for each in getattr(model, "extra_", ()) if each.weight > 0]
     if names:
@@ -80,7 +80,7 @@ class ExtraWork:
         From a fitted estimator and rows to predictions on the scale of the committee's targets (m x t).
     """
 
-    X: Any
+    X: XLike
     y: Array
     weights: Array | None
     votes: Callable[[Any, Any], Array]
@@ -130,7 +130,7 @@ class ExtraWork:
             for estimator, model, weight, error in zip(extra, models, weights[1:], errors[1:], strict=True)
         ]
 
-    def _fit(self, estimator: Any, train: Array, test: Array) -> tuple[Any, Array]:
+    def _fit(self, estimator: Estimator, train: Array, test: Array) -> tuple[Any, Array]:
         """A copy of an estimator fitted to some rows, and its predictions of others."""
         what = f"{_name(estimator)} in extra could not be fitted to {len(train)} rows"
         with _in_words(what, estimator):
@@ -138,7 +138,7 @@ class ExtraWork:
         return model, votes_of(_name(estimator), model, rows, self.votes, len(test))
 
 
-def votes_of(name: str, model: Any, X: Any, votes: Callable[[Any, Any], Array], count: int) -> Array:
+def votes_of(name: str, model: Estimator, X: XLike, votes: Callable[[Any, Any], Array], count: int) -> Array:
     """Predictions of a fitted estimator for so many rows, as the committee needs them; raises an error otherwise."""
     with _in_words(f"{name} in extra could not predict {count} rows", model):
         found = votes(model, X)
@@ -150,7 +150,7 @@ def votes_of(name: str, model: Any, X: Any, votes: Callable[[Any, Any], Array], 
 
 
 @contextmanager
-def _in_words(what: str, estimator: Any) -> Iterator[None]:
+def _in_words(what: str, estimator: Estimator) -> Iterator[None]:
     """Tell an error of a user's estimator in a sentence."""
     try:
         yield
@@ -164,7 +164,7 @@ def _in_words(what: str, estimator: Any) -> Iterator[None]:
         ) from error
 
 
-def _name(estimator: Any) -> str:
+def _name(estimator: Estimator) -> str:
     """The class of an estimator; of a pipeline, of its last step."""
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     return type(last).__name__

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.checks import keyword_hints
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_extra import refuse_extra
@@ -69,7 +69,7 @@ class AutoIntervals(AutoCore):
         """Targets y from what members are fitted to."""
         return without_zeros(self._targets(fitted), self.loss_)
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: XLike, return_std: bool = False) -> Any:
         """Predict, as the committee votes.
 
         Parameters
@@ -106,7 +106,7 @@ class AutoIntervals(AutoCore):
         return votes, spread / total
 
     @keyword_hints
-    def predict_interval(self, X: Any, confidence: float = 0.9, method: str = "residuals") -> tuple[Array, Array]:
+    def predict_interval(self, X: XLike, confidence: float = 0.9, method: str = "residuals") -> tuple[Array, Array]:
         """An interval that holds the target of a new row with about this probability.
 
         ============== ==========================================================================================
@@ -165,7 +165,7 @@ class AutoIntervals(AutoCore):
         lower, upper = (self._out(self.from_even_scale(end)) for end in bounds)
         return lower, upper
 
-    def predict_quantiles(self, X: Any, q: Any = (0.05, 0.5, 0.95)) -> Array:
+    def predict_quantiles(self, X: XLike, q: Any = (0.05, 0.5, 0.95)) -> Array:
         """Quantiles of the target of new rows, whose spread follows the noise; from out-of-fold residuals.
 
         Parameters
@@ -243,7 +243,7 @@ class AutoIntervals(AutoCore):
         return float(np.mean((lower <= counts) & (counts <= upper)))
 
     @keyword_hints
-    def coverage(self, X: Any, y: Any, confidence: float = 0.9, method: str = "residuals") -> Coverage:
+    def coverage(self, X: XLike, y: YLike, confidence: float = 0.9, method: str = "residuals") -> Coverage:
         """The share of rows whose target lies in its interval.
 
         Parameters

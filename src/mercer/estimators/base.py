@@ -18,7 +18,7 @@ from mercer.data.checks import (
     check_weights,
     unknown_keyword,
 )
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import AlphaLike, Array, Estimator, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence, warn
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, kernel_tags, width_of
 from mercer.estimators.parameters import KernelSettings, resolve, takes_sparse, validate
@@ -32,9 +32,9 @@ from mercer.solvers.plan import refuse_if_too_large
 from mercer.text import counted, round_numbers, text_below
 
 
-def store(estimator: Any, given: dict[str, Any]) -> None:
+def store(estimator: Estimator, given: dict[str, Any]) -> None:
     """Keep the arguments of a constructor, its `locals()`, untouched under their names, as scikit-learn wants it."""
-    vars(estimator).update({name: value for name, value in given.items() if name not in ("self", "__class__")})
+    estimator.__dict__.update({name: value for name, value in given.items() if name not in ("self", "__class__")})
 
 
 def listed_kernels(kernels: Any) -> list[Any]:
@@ -43,7 +43,7 @@ def listed_kernels(kernels: Any) -> list[Any]:
     return [kernels] if alone else list(kernels)
 
 
-def is_tuned(estimator: Any) -> bool:
+def is_tuned(estimator: Estimator) -> bool:
     """Whether the kernels of a search are tuned on a sample of rows; "tuned" beside other kernels is an error."""
     named = [kernel for kernel in listed_kernels(estimator.kernels) if isinstance(kernel, str) and kernel == "tuned"]
     if named and not isinstance(estimator.kernels, str):
@@ -83,7 +83,7 @@ def set_kernel_params(self: Any, **params: Any) -> Any:
     return BaseEstimator.set_params(self, **outer)
 
 
-def forget(estimator: Any) -> None:
+def forget(estimator: Estimator) -> None:
     """Delete the fitted attributes of an estimator: a second fit forgets the first."""
     for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
         delattr(estimator, name)
@@ -108,7 +108,7 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """The kernel that the parameter stands for, on rows of so many columns."""
         return resolve(type(self).__name__, self.kernel, columns, self._settings())
 
-    def check_data(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True) -> Any:
+    def check_data(self, X: XLike, y: YLike = NO_TARGETS, *, reset: bool = True) -> Any:
         """X, or X and y, validated as scikit-learn does; `reset` for data to fit."""
         kernel = self.kernel if reset else self.kernel_
         plain_function = callable(kernel) and not isinstance(kernel, Kernel)
@@ -116,7 +116,7 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         sparse = "csr" if takes_sparse(kernel) or plain_function or as_before else False
         return check_input(self, [kernel], X, y, sparse=sparse, reset=reset)
 
-    def check_rows(self, X: Any, diag: Any = None) -> Rows:
+    def check_rows(self, X: XLike, diag: Any = None) -> Rows:
         """X for prediction, checked against what was fitted.
 
         Parameters
@@ -149,7 +149,7 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         lines += [f"Solved by {self.route_}"] if hasattr(self, "route_") else []
         return text_below(diagram, "\n".join(lines))
 
-    def _as_rows(self, X: Any) -> Rows:
+    def _as_rows(self, X: XLike) -> Rows:
         return Rows(X, getattr(self, "feature_names_in_", None))
 
     def _fit_rows(self) -> Rows:
@@ -161,7 +161,7 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
 class RidgeCore(KernelEstimator):
     """Kernel ridge regression on a table of targets: what the regressor and the classifier share."""
 
-    alpha: Any
+    alpha: AlphaLike
     fit_intercept: bool
     solver: str
     fitted_: FittedRidge
@@ -185,7 +185,7 @@ class RidgeCore(KernelEstimator):
         refuse_if_too_large(choice, type(self).__name__, n)
         return choice
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -211,7 +211,7 @@ class RidgeCore(KernelEstimator):
                 held.update(before)
             raise
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit(self, X: XLike, y: YLike, sample_weight: PerRow) -> Self:
         owner = type(self).__name__
         X, y = self.check_data(X, y)
         validate(self)

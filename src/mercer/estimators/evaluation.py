@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier
 
 from mercer.data.checks import check_alpha, check_weights, keyword_hints
 from mercer.data.folds import Folds, draw
-from mercer.data.rows import Array, Rows, Seed
+from mercer.data.rows import Array, Estimator, PerRow, Rows, ScoringLike, Seed, SplitsLike, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.inputs import as_sample_weight, check_kernels, refuse_mixed_labels, width_of
 from mercer.estimators.parameters import validate
@@ -77,15 +77,15 @@ class CrossValidation(Shown):
 
 @keyword_hints
 def cross_validate(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: Estimator,
+    X: XLike,
+    y: YLike,
     *,
-    cv: Any = 10,
+    cv: SplitsLike = 10,
     repeats: int = 1,
-    groups: Any = None,
-    sample_weight: Any = None,
-    scoring: Any = None,
+    groups: PerRow = None,
+    sample_weight: PerRow = None,
+    scoring: ScoringLike = None,
     random_state: Seed = None,
 ) -> CrossValidation:
     """Cross-validate a fixed model: exactly and from one factor where it is ours, by refitting otherwise.
@@ -128,7 +128,9 @@ def cross_validate(
     return _result(scores, predictions, how, folds, "refitted")
 
 
-def _evaluate_closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_weight: Any) -> CrossValidation:
+def _evaluate_closed(
+    estimator: Estimator, X: XLike, y: YLike, folds: Folds, how: Scoring, sample_weight: PerRow
+) -> CrossValidation:
     owner, model = type(estimator).__name__, clone(estimator)
     X, y = model.check_data(X, y)
     weights = as_sample_weight(sample_weight, X)
@@ -198,7 +200,7 @@ class AsError:
     kind: str
 
     @classmethod
-    def of(cls, scoring: Any, *, classifier: bool) -> AsError:
+    def of(cls, scoring: ScoringLike, *, classifier: bool) -> AsError:
         """The first line that fits decides.
 
         ==============================================  ===========================

@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 
 from mercer.data.checks import as_names, check_gram
 from mercer.data.folds import check_names, clusters_of
-from mercer.data.rows import Array, Rows, as_rows
+from mercer.data.rows import Array, Estimator, PerRow, Rows, XLike, YLike, as_rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.parameters import is_positive_only, is_precomputed, takes_sparse
 from mercer.estimators.refitting import part_of
@@ -46,7 +46,7 @@ def only_objects(kernels: Sequence[Any]) -> bool:
     return any(isinstance(kernel, Kernel) and kernel.kind == "objects" for kernel in kernels)
 
 
-def refuse_mixed_labels(y: Any) -> None:
+def refuse_mixed_labels(y: YLike) -> None:
     """Labels that are objects must be of one kind, and none missing; the rest is scikit-learn's business."""
     labels = as_names(y)
     if labels.dtype == object and labels.ndim == 1:
@@ -67,7 +67,7 @@ _CLASSIFIERS = {
 
 
 @contextmanager
-def with_the_way_out(estimator: Any, y: Any = None) -> Iterator[None]:
+def with_the_way_out(estimator: Estimator, y: YLike = None) -> Iterator[None]:
     """What scikit-learn says of texts and missing values, and what takes such tables."""
     name = type(estimator).__name__
     try:
@@ -101,7 +101,7 @@ def with_the_way_out(estimator: Any, y: Any = None) -> Iterator[None]:
         raise
 
 
-def refuse_names(estimator: Any, X: Any, y: Any) -> None:
+def refuse_names(estimator: Estimator, X: XLike, y: YLike) -> None:
     """Refuse a path in place of a table, and the name of a column in place of targets."""
     owner = type(estimator).__name__
     if isinstance(X, str | PurePath):
@@ -112,16 +112,16 @@ def refuse_names(estimator: Any, X: Any, y: Any) -> None:
         raise InputError(sentence(f"y of {owner}", "one target per row", f"the name {y!r}", way_out))
 
 
-def first_text(y: Any) -> str | None:
+def first_text(y: YLike) -> str | None:
     """The first label that is a string; None where there is none."""
     return next((str(label) for label in np.asarray(y, dtype=object).ravel() if isinstance(label, str)), None)
 
 
 def check_input(
-    estimator: Any,
+    estimator: Estimator,
     kernels: Sequence[Any],
-    X: Any,
-    y: Any = NO_TARGETS,
+    X: XLike,
+    y: YLike = NO_TARGETS,
     *,
     sparse: Any,
     reset: bool = True,
@@ -154,7 +154,7 @@ def check_input(
     if not rows.objects:
         _check_n_features(estimator, rows.values, reset=reset)
     elif reset:
-        vars(estimator).pop("n_features_in_", None)  # an earlier fit's; objects have no columns
+        estimator.__dict__.pop("n_features_in_", None)  # an earlier fit's; objects have no columns
     values = np.array(rows.values)
     if y is NO_TARGETS:
         return values
@@ -163,7 +163,7 @@ def check_input(
     return values, y
 
 
-def check_arrays(estimator: Any, X: Any, y: Any = NO_TARGETS, **how: Any) -> Any:
+def check_arrays(estimator: Estimator, X: XLike, y: YLike = NO_TARGETS, **how: Any) -> Any:
     """X, or X and y (labels for a classifier, numbers otherwise), as scikit-learn validates them."""
     if y is NO_TARGETS:
         with with_the_way_out(estimator):
@@ -173,7 +173,7 @@ def check_arrays(estimator: Any, X: Any, y: Any = NO_TARGETS, **how: Any) -> Any
         return validate_data(estimator, X, y, **how, **options)
 
 
-def _target_options(estimator: Any, y: Any) -> dict[str, bool]:
+def _target_options(estimator: Estimator, y: YLike) -> dict[str, bool]:
     """scikit-learn's options for the targets of an estimator; refuses labels of several kinds."""
     if not is_classifier(estimator):
         return {"multi_output": True, "y_numeric": True}
@@ -181,12 +181,12 @@ def _target_options(estimator: Any, y: Any) -> dict[str, bool]:
     return {}
 
 
-def as_sample_weight(weights: Any, X: Any, **how: Any) -> Array | None:
+def as_sample_weight(weights: PerRow, X: XLike, **how: Any) -> Array | None:
     """One number per row of X, or None as it is; negative and only zero weights are refused by whoever uses them."""
     return None if weights is None else np.asarray(_check_sample_weight(weights, X, dtype=np.float64, **_ZEROS, **how))
 
 
-def _objects(kernels: Sequence[Any], X: Any) -> Rows | None:
+def _objects(kernels: Sequence[Any], X: XLike) -> Rows | None:
     """X as objects or as a mixed table, where every kernel takes such rows and X is one."""
     others = [kernel for kernel in kernels if not takes_objects(kernel)]
     if others and only_objects(kernels):
@@ -239,7 +239,7 @@ def kernel_tags(tags: Any, kernels: Sequence[Any]) -> Any:
     return tags
 
 
-def coverage_of(bounds: tuple[Array, Array], y: Any, confidence: float, method: str) -> Coverage:
+def coverage_of(bounds: tuple[Array, Array], y: YLike, confidence: float, method: str) -> Coverage:
     """How many of these targets lie inside."""
     lower, upper = bounds
     y = np.asarray(_check_y(y, multi_output=True, y_numeric=True), dtype=np.float64)
@@ -253,7 +253,7 @@ def coverage_of(bounds: tuple[Array, Array], y: Any, confidence: float, method: 
 _FEWEST = 3  # rows, or groups, that a model is fitted to
 
 
-def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
+def check_table(estimator: Estimator, X: XLike, *, reset: bool) -> Any:
     """A table as scikit-learn knows it: two dimensions, as many columns as before, by name in any order."""
     name = type(estimator).__name__
     if hasattr(X, "tocsr"):
@@ -283,20 +283,20 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     return X
 
 
-def _is_permuted(estimator: Any, X: Any) -> bool:
+def _is_permuted(estimator: Estimator, X: XLike) -> bool:
     """Whether a table has the columns of training in another order; the encoder finds them by name."""
     known, names = getattr(estimator, "feature_names_in_", None), _get_feature_names(X)
     return known is not None and names is not None and sorted(known) == sorted(names)
 
 
-def _is_mixed(X: Any) -> bool:
+def _is_mixed(X: XLike) -> bool:
     """Whether a plain list holds texts beside numbers."""
     return isinstance(X, list | tuple) and any(
         isinstance(cell, str) for row in X[:50] if isinstance(row, list | tuple) for cell in row
     )
 
 
-def check_targets(estimator: Any, y: Any) -> Array:
+def check_targets(estimator: Estimator, y: YLike) -> Array:
     """One finite number, or several, for each row."""
     if y is None:
         raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
@@ -304,14 +304,14 @@ def check_targets(estimator: Any, y: Any) -> Array:
         return np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator=estimator), dtype=np.float64)
 
 
-def enough_rows(estimator: Any, X: Any) -> None:
+def enough_rows(estimator: Estimator, X: XLike) -> None:
     """Raise an error unless there are at least 3 rows."""
     n = _num_samples(X)
     if n < _FEWEST:
         raise InputError(f"{type(estimator).__name__} needs at least {_FEWEST} rows; got n_samples = {n}.")
 
 
-def check_weights(estimator: Any, weights: Any, n: int) -> Array | None:
+def check_weights(estimator: Estimator, weights: PerRow, n: int) -> Array | None:
     """Validate `sample_weight`, and scale it to a mean of 1: only ratios of weights matter."""
     found = as_sample_weight(weights, np.zeros((n, 1)), ensure_non_negative=True)
     if found is None:
@@ -324,7 +324,7 @@ def check_weights(estimator: Any, weights: Any, n: int) -> Array | None:
     return np.asarray(found / found[found > 0].mean())
 
 
-def _numbers(estimator: Any, name: str, given: Any, n: int, least: int) -> Array | None:
+def _numbers(estimator: Estimator, name: str, given: Any, n: int, least: int) -> Array | None:
     """None, or the rank of each row's label or time among the different ones, of which there are at least so many."""
     if given is None:
         return None
@@ -346,7 +346,7 @@ class Beside:
 
     @classmethod
     def checked(
-        cls, estimator: Any, n: int, sample_weight: Any, groups: Any, time: Any, *, least: int = _FEWEST
+        cls, estimator: Estimator, n: int, sample_weight: PerRow, groups: PerRow, time: Any, *, least: int = _FEWEST
     ) -> Self:
         """Validate what a user gave for n rows, at least so many groups or times."""
         if groups is not None and time is not None:
@@ -365,7 +365,7 @@ class Beside:
         return type(self)(*(part_of(each, rows) for each in (self.weights, self.groups, self.times)))
 
 
-def refuse_lengths(X: Any, y: Array) -> None:
+def refuse_lengths(X: XLike, y: Array) -> None:
     """Raise an error unless the table has as many rows as y."""
     column = next(iter(X.values()), ()) if isinstance(X, dict) else X
     rows = len(column) if isinstance(column, Sized) else _num_samples(column)

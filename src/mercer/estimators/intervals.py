@@ -10,7 +10,7 @@ from scipy.sparse import issparse, vstack
 
 from mercer.data.checks import keyword_hints
 from mercer.data.folds import Folds, check_names, draw
-from mercer.data.rows import Array, Rows, Seed
+from mercer.data.rows import Array, Estimator, Rows, Seed, SplitsLike, XLike, YLike
 from mercer.errors import InputError, MercerWarning, sentence
 from mercer.estimators.inputs import coverage_of
 from mercer.estimators.quantiles import ResidualScale, check_levels
@@ -33,8 +33,8 @@ class IntervalsMixin:
 
     @keyword_hints
     def predict_interval(
-        self, X: Any, confidence: float = 0.9, method: str = "jackknife+", *, cv: Any = None, random_state: Seed = None,
-        diag: Any = None,
+        self, X: XLike, confidence: float = 0.9, method: str = "jackknife+", *, cv: SplitsLike = None,
+        random_state: Seed = None, diag: Any = None,
     ) -> tuple[Array, Array]:  # fmt: skip
         """Intervals that hold the target of a new row with this confidence, without refitting.
 
@@ -96,7 +96,7 @@ class IntervalsMixin:
         lower, upper = interval_bounds(model.fitted_, rows, confidence, method, folds, diagonal)
         return model.as_given(lower), model.as_given(upper)
 
-    def predict_quantiles(self, X: Any, q: Any = (0.05, 0.5, 0.95)) -> Array:
+    def predict_quantiles(self, X: XLike, q: Any = (0.05, 0.5, 0.95)) -> Array:
         """Quantiles of the target of new rows, whose spread follows the noise.
 
         A second kernel ridge model predicts the size of the leave-one-out residuals, on a logarithmic scale. The
@@ -143,7 +143,7 @@ class IntervalsMixin:
         return values[:, 0] if np.ndim(q) == 0 else values
 
     @keyword_hints
-    def predict_set(self, X: Any, confidence: float = 0.9, *, categories: Any = None, diag: Any = None) -> Any:
+    def predict_set(self, X: XLike, confidence: float = 0.9, *, categories: Any = None, diag: Any = None) -> Any:
         """Full conformal prediction: all targets that conform to the training rows, as unions of intervals.
 
         A value z is in the set if, of the leave-one-out residuals of the n + 1 rows with z as the new target, more than
@@ -205,7 +205,7 @@ class IntervalsMixin:
 
     @keyword_hints
     def coverage(
-        self, X: Any, y: Any, confidence: float = 0.9, method: str = "jackknife+", *, cv: Any = None,
+        self, X: XLike, y: YLike, confidence: float = 0.9, method: str = "jackknife+", *, cv: SplitsLike = None,
         random_state: Seed = None, diag: Any = None,
     ) -> Coverage:  # fmt: skip
         """Share of new rows whose target lies inside its interval, and the mean width of the intervals.
@@ -251,7 +251,7 @@ def sets_of_model(
 
 
 def sets_of_search(
-    search: Any, fitted: FittedRidge, new: Rows, confidence: float, diagonal: Array | None, alike: Array | None
+    search: Estimator, fitted: FittedRidge, new: Rows, confidence: float, diagonal: Array | None, alike: Array | None
 ) -> list[list[Array]]:
     """Conformal sets with kernel and alpha chosen again for every value of the new target.
 
@@ -306,7 +306,7 @@ def _refuse_uncovered(fitted: FittedRidge) -> None:
         raise InputError(f"Full conformal sets need a Mercer kernel; {fitted.kernel!r} is not one. {WAY_OUT}")
 
 
-def _refuse_search(search: Any, fitted: FittedRidge) -> None:
+def _refuse_search(search: Estimator, fitted: FittedRidge) -> None:
     """The guarantee needs a choice that treats all n + 1 rows alike."""
     covered = {
         "cv": search.folds_.leaves_one_out,

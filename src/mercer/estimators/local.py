@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import KeywordHints, as_numbers, check_alpha, check_size, check_weights
-from mercer.data.rows import Array, File, Rows
+from mercer.data.rows import Array, ClassWeight, File, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import set_kernel_params, store, warn_if_not_mercer
 from mercer.estimators.calibration import Temperature
@@ -112,7 +112,7 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             must_be = f"at least core_rows, {self.core_rows}"
             raise InputError(sentence(f"system_rows of {type(self).__name__}", must_be, self.system_rows))
 
-    def prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Problem, Targets, Array]:
+    def prepare(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Rows, Problem, Targets, Array]:
         """Rows with weight, then the others, with targets less their mean; targets as given, and the order of rows."""
         owner = type(self).__name__
         self._validate()
@@ -171,7 +171,7 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "fitted_")
         return np.asarray(self.fitted_.cells.rows.values)
 
-    def _rows(self, X: Any) -> Array:
+    def _rows(self, X: XLike) -> Array:
         """New rows, validated."""
         check_is_fitted(self, "fitted_")
         return np.asarray(check_input(self, [self.kernel_], X, NO_TARGETS, sparse=False, reset=False))
@@ -220,7 +220,7 @@ class LocalModel(LocalCore):
         warn_if_not_mercer(kernel)
         return kernel, check_alpha(type(self).__name__, self.alpha, 1)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None) -> Self:
         """Split the rows into cells and solve the system of each.
 
         Parameters
@@ -252,7 +252,7 @@ class LocalNumbers(MultiOutputMixin, RegressorMixin, LocalCore):  # type: ignore
         """A table with a column per target, or its column where y had one dimension."""
         return table[:, 0] if self._one_target else table
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: XLike, return_std: bool = False) -> Any:
         """Predict: each row is answered by the cell it is routed to, or by the mean of `mix` cells.
 
         Parameters
@@ -273,7 +273,7 @@ class LocalNumbers(MultiOutputMixin, RegressorMixin, LocalCore):  # type: ignore
         values = self._as_given(self.fitted_.values(rows))
         return (values, self._as_given(np.sqrt(self.fitted_.variance(rows)))) if return_std else values
 
-    def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[Array, Array]:
+    def predict_interval(self, X: XLike, confidence: float = 0.9) -> tuple[Array, Array]:
         """Intervals that hold the target of a new row with about this probability.
 
         Their half-width is the quantile of the absolute held-out residuals of the rows in the system of the cell that
@@ -295,7 +295,7 @@ class LocalNumbers(MultiOutputMixin, RegressorMixin, LocalCore):  # type: ignore
         values, half = self.fitted_.values(rows), self.fitted_.interval_widths(rows, confidence)
         return self._as_given(values - half), self._as_given(values + half)
 
-    def predict_quantiles(self, X: Any, q: Any = (0.05, 0.5, 0.95)) -> Array:
+    def predict_quantiles(self, X: XLike, q: Any = (0.05, 0.5, 0.95)) -> Array:
         """Quantiles of the target of new rows, whose spread follows the noise; from held-out residuals.
 
         Parameters
@@ -321,7 +321,7 @@ class LocalNumbers(MultiOutputMixin, RegressorMixin, LocalCore):  # type: ignore
         values = ResidualScale.of(self.fitted_, left_out).quantiles(rows, self.fitted_.values(rows)[:, 0], levels)
         return values[:, 0] if np.ndim(q) == 0 else values
 
-    def coverage(self, X: Any, y: Any, confidence: float = 0.9) -> Coverage:
+    def coverage(self, X: XLike, y: YLike, confidence: float = 0.9) -> Coverage:
         """Share of new rows whose target lies inside its interval, and the mean width of the intervals.
 
         Parameters
@@ -341,7 +341,7 @@ class LocalNumbers(MultiOutputMixin, RegressorMixin, LocalCore):  # type: ignore
 class LocalLabels(CalibratedMixin, LocalCore):
     """Labels by least squares in cells; probabilities are calibrated on held-out decision values."""
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: XLike) -> Array:
         """Regression on the labels: positive for the second of two classes, or one column per class.
 
         Parameters
@@ -434,7 +434,7 @@ class LocalRidge(LocalNumbers, LocalModel):
     ) -> None:
         store(self, locals())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None) -> Self:
         """Split the rows into cells and solve the system of each.
 
         Parameters
@@ -462,7 +462,7 @@ class LocalRidge(LocalNumbers, LocalModel):
         kernel, (alpha,) = self._resolve(rows)
         if alike:
             check_weights(type(self).__name__, np.array([sample_weight], dtype=np.float64))
-            alpha = alpha / float(sample_weight)
+            alpha = alpha / float(np.asarray(sample_weight))
         scale = inverse_widths(kernel, rows, spread_of_columns(rows))
         sizes = self._sizes()
         settings = [kernel, alpha, sizes.core_rows, sizes.system_rows, sizes.mix, bool(self.fit_intercept)]
@@ -487,7 +487,7 @@ class LocalRidge(LocalNumbers, LocalModel):
         error = np.sqrt(np.nanmean(self.residuals_**2, axis=0))
         return float(error) if self._one_target else error
 
-    def with_rows(self, X: Any, y: Any) -> Self:
+    def with_rows(self, X: XLike, y: YLike) -> Self:
         """The model with more rows of weight 1, which join the cores they are routed to; only changed cells are solved.
 
         Splits, kernel and alpha stay as they are.
@@ -567,7 +567,7 @@ class LocalRidgeClassifier(LocalLabels, LocalModel):
         alpha: float = 1.0,
         *,
         kernel: Any = "gaussian",
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         core_rows: int = 128,
         system_rows: int = 1024,
         mix: int = 1,

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.folds import Folds, Split, draw
-from mercer.data.rows import Array, Rows, Seed
+from mercer.data.rows import AlphaLike, Array, ClassWeight, PerRow, Rows, ScoringLike, Seed, SplitsLike, XLike, YLike
 from mercer.estimators.base import is_tuned, listed_kernels, store
 from mercer.estimators.local import (
     LocalCore,
@@ -36,10 +36,10 @@ class LocalSearch(LocalCore):
     """A model in cells that chooses its kernel and alpha."""
 
     kernels: Any
-    alphas: Any
-    cv: Any
+    alphas: AlphaLike
+    cv: SplitsLike
     repeats: int
-    scoring: Any
+    scoring: ScoringLike
     verify: bool
     random_state: Seed
     _fewest: ClassVar[int] = 2
@@ -49,7 +49,7 @@ class LocalSearch(LocalCore):
     def _kernels(self) -> list[Any]:
         return listed_kernels(self.kernels)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None) -> Self:
         """Compare candidates on a sample of their cells, and solve all cells of the best one.
 
         Parameters
@@ -92,12 +92,14 @@ class LocalSearch(LocalCore):
         self._words = self._describe()
         return self
 
-    def _folds(self, X: Array, y: Array, groups: Any) -> Folds | None:
+    def _folds(self, X: Array, y: Array, groups: PerRow) -> Folds | None:
         """The splits, in the order of rows as given; None for leave-one-out of single rows."""
         if self.cv is None and groups is None:
             return None
-        how = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
-        return draw(self.cv, X, y, classifier=is_classifier(self), **how)
+        return draw(
+            self.cv, X, y, repeats=self.repeats, groups=groups, random_state=self.random_state,
+            classifier=is_classifier(self),
+        )  # fmt: skip
 
     def _by_repeat(self, order: Array) -> Array:
         """Held-out predictions of all rows for each repeat."""
@@ -135,7 +137,7 @@ class LocalSearch(LocalCore):
         warn_of_scales(kernels, rows)
         return [(kernel, 1.0 if self.alphas is not None else start_alpha(kernel, rows, problem)) for kernel in kernels]
 
-    def explain(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> LocalPlan:
+    def explain(self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None) -> LocalPlan:
         """Cells, time and memory that `fit` on this data would take; nothing is solved.
 
         Parameters
@@ -245,11 +247,11 @@ class LocalRidgeCV(LocalNumbers, LocalSearch):
     def __init__(
         self,
         kernels: Any = "tuned",
-        alphas: Any = None,
+        alphas: AlphaLike = None,
         *,
-        cv: Any = None,
+        cv: SplitsLike = None,
         repeats: int = 1,
-        scoring: Any = None,
+        scoring: ScoringLike = None,
         core_rows: int = 128,
         system_rows: int = 1024,
         mix: int = 1,
@@ -298,12 +300,12 @@ class LocalRidgeClassifierCV(LocalLabels, LocalSearch):
     def __init__(
         self,
         kernels: Any = "tuned",
-        alphas: Any = None,
+        alphas: AlphaLike = None,
         *,
-        cv: Any = None,
+        cv: SplitsLike = None,
         repeats: int = 1,
-        scoring: Any = None,
-        class_weight: Any = None,
+        scoring: ScoringLike = None,
+        class_weight: ClassWeight = None,
         core_rows: int = 128,
         system_rows: int = 1024,
         mix: int = 1,

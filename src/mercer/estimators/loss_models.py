@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.data.checks import check_alpha, check_size, check_weights
-from mercer.data.rows import Array
+from mercer.data.rows import AlphaLike, Array, ClassWeight, Estimator, PerRow, XLike, YLike
 from mercer.errors import ConvergenceWarning, InputError, sentence, warn
 from mercer.estimators.base import KernelEstimator, store
 from mercer.estimators.inputs import as_sample_weight, width_of
@@ -33,14 +33,14 @@ _SMOOTHINGS = tuple(
 )  # of the pinball loss, over the mean distance of targets from their quantile
 
 
-def targets_of(estimator: Any, y: Any) -> Array:
+def targets_of(estimator: Estimator, y: YLike) -> Array:
     """y as one column of finite numbers."""
     found = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
     check_size(f"y of {type(estimator).__name__}", found[:, None])
     return found
 
 
-def losses_of(estimator: Any, y: Array, weights: Array, K: Array) -> list[Loss]:
+def losses_of(estimator: Estimator, y: Array, weights: Array, K: Array) -> list[Loss]:
     """The losses of a regressor, one for each level; `delta` of Huber's in units of y."""
     name, owner = estimator.loss, type(estimator).__name__
     if name not in LOSSES:
@@ -100,10 +100,10 @@ def minimize(task: Task, alpha: float, start: Array | None = None) -> Optimum:
 class LossModel(KernelEstimator):
     """What models with a loss share: one kernel matrix, Newton's method, and predictions from dual coefficients."""
 
-    alpha: Any
+    alpha: AlphaLike
     fit_intercept: bool
 
-    def _minimize(self, kernel: Kernel, X: Any, y: Array, weights: Array, losses: Sequence[Loss] | None) -> None:
+    def _minimize(self, kernel: Kernel, X: XLike, y: Array, weights: Array, losses: Sequence[Loss] | None) -> None:
         """Fit the losses, or those that the parameters stand for, and set what they have in common."""
         owner, n = type(self).__name__, len(y)
         (alpha,) = check_alpha(owner, self.alpha, 1)
@@ -135,7 +135,7 @@ class LossModel(KernelEstimator):
                 ConvergenceWarning,
             )
 
-    def _values(self, X: Any) -> Array:
+    def _values(self, X: XLike) -> Array:
         """f at new rows (m, outputs)."""
         rows = self.check_rows(X)
         return np.asarray(times(self.kernel_, rows, self._fit_rows(), self._dual) + self._constant)
@@ -205,7 +205,7 @@ class KernelRegressor(RegressorMixin, LossModel):  # type: ignore[misc]
 
     def __init__(
         self,
-        alpha: Any = 1.0,
+        alpha: AlphaLike = 1.0,
         *,
         loss: str = "squared",
         kernel: Any = "linear",
@@ -215,7 +215,7 @@ class KernelRegressor(RegressorMixin, LossModel):  # type: ignore[misc]
     ) -> None:
         store(self, locals())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -242,14 +242,14 @@ class KernelRegressor(RegressorMixin, LossModel):  # type: ignore[misc]
             self._minimize(kernel, X, y, weights, None)
         return self
 
-    def _fit_squared(self, kernel: Kernel, X: Any, y: Array, sample_weight: Any) -> None:
+    def _fit_squared(self, kernel: Kernel, X: XLike, y: Array, sample_weight: PerRow) -> None:
         """Take the solution of `KernelRidge`, which solves one system and takes alpha of 0."""
         ridge = KernelRidge(self.alpha, kernel=kernel, fit_intercept=self.fit_intercept).fit(X, y, sample_weight)
         self.X_fit_, self.kernel_, self.losses_ = ridge.X_fit_, kernel, [LOSSES["squared"]()]
         self.dual_coef_, self.intercept_ = ridge.dual_coef_, ridge.intercept_
         self._ridge, self.n_iter_, self.converged_ = ridge, 1, True
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: XLike) -> Array:
         """Predict on the scale of y.
 
         Parameters
@@ -316,11 +316,16 @@ class KernelLogistic(LabelsMixin, LossModel):
     """
 
     def __init__(
-        self, alpha: Any = 1.0, *, kernel: Any = "linear", fit_intercept: bool = False, class_weight: Any = None
+        self,
+        alpha: AlphaLike = 1.0,
+        *,
+        kernel: Any = "linear",
+        fit_intercept: bool = False,
+        class_weight: ClassWeight = None,
     ) -> None:
         store(self, locals())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -349,7 +354,7 @@ class KernelLogistic(LabelsMixin, LossModel):
         self._minimize(kernel, X, numbers, weights, [loss])
         return self
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: XLike) -> Array:
         """The logarithm of the odds of the second of two classes, or one value per class.
 
         Parameters
@@ -365,7 +370,7 @@ class KernelLogistic(LabelsMixin, LossModel):
         values = self._values(X)
         return values[:, 0] if values.shape[1] == 1 else values
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: XLike) -> Array:
         """Probabilities of the classes.
 
         Parameters
@@ -387,7 +392,7 @@ def probabilities(loss: Loss, values: Array) -> Array:
     return np.hstack([1.0 - found, found]) if found.shape[1] == 1 else found
 
 
-def weights_of(estimator: Any, X: Any, sample_weight: Any) -> Array:
+def weights_of(estimator: Estimator, X: XLike, sample_weight: PerRow) -> Array:
     """Sample weights, ones where there are none."""
     given = as_sample_weight(sample_weight, X)
     if given is None:

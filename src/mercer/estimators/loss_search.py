@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from mercer.data.folds import draw
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import AlphaLike, Array, ClassWeight, PerRow, Rows, ScoringLike, SplitsLike, XLike, YLike
 from mercer.errors import InputError, MercerWarning, sentence
 from mercer.estimators.base import store
 from mercer.estimators.inputs import as_sample_weight, check_kernels
@@ -44,18 +44,18 @@ _REPLAYED = 5  # splits of the best candidate that are refitted
 class LossSearch(SearchInputs):
     """What the searches of regressors and of logistic models share."""
 
-    alphas: Any
-    cv: Any
+    alphas: AlphaLike
+    cv: SplitsLike
     repeats: int
     exact: bool
-    scoring: Any
+    scoring: ScoringLike
     fit_intercept: bool
     rule: str
     random_state: Any
     verbose: int
     best_estimator_: Any
 
-    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array, Classes | None]:
+    def _targets(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Array, Array, Array, Classes | None]:
         """Targets as the loss takes them, as given, weights, and labels."""
         raise NotImplementedError
 
@@ -67,7 +67,7 @@ class LossSearch(SearchInputs):
         """The estimator for one alpha."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None) -> Self:
         """Search, and fit the best candidate to all rows.
 
         Parameters
@@ -223,7 +223,7 @@ class LossSearch(SearchInputs):
         lines = [f"{tried} by {self.folds_.label}.", self.table_.text(self.choice_, self.folds_), self.how_]
         return Text("\n".join(lines))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: XLike) -> Any:
         """Predict with the best candidate, fitted to all rows.
 
         Parameters
@@ -285,15 +285,15 @@ class KernelRegressorCV(RegressorMixin, LossSearch):  # type: ignore[misc]
     def __init__(
         self,
         kernels: Any = "gaussian",
-        alphas: Any = None,
+        alphas: AlphaLike = None,
         *,
         loss: str = "squared",
         delta: Any = None,
         quantiles: Any = 0.5,
-        cv: Any = None,
+        cv: SplitsLike = None,
         repeats: int = 1,
         exact: bool = False,
-        scoring: Any = None,
+        scoring: ScoringLike = None,
         fit_intercept: bool = False,
         rule: str = "best",
         random_state: Any = None,
@@ -301,7 +301,7 @@ class KernelRegressorCV(RegressorMixin, LossSearch):  # type: ignore[misc]
     ) -> None:
         store(self, locals())
 
-    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array, Classes | None]:
+    def _targets(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Array, Array, Array, Classes | None]:
         numbers = targets_of(self, y)
         return numbers, numbers, weights_of(self, X, sample_weight), None
 
@@ -356,21 +356,21 @@ class KernelLogisticCV(LabelsMixin, LossSearch):
     def __init__(
         self,
         kernels: Any = "gaussian",
-        alphas: Any = None,
+        alphas: AlphaLike = None,
         *,
-        cv: Any = None,
+        cv: SplitsLike = None,
         repeats: int = 1,
         exact: bool = False,
-        scoring: Any = None,
+        scoring: ScoringLike = None,
         fit_intercept: bool = False,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         rule: str = "best",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         store(self, locals())
 
-    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array, Classes | None]:
+    def _targets(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Array, Array, Array, Classes | None]:
         targets = Targets.read(self, y, as_sample_weight(sample_weight, X))
         classes = targets.classes
         if classes is None:
@@ -386,7 +386,7 @@ class KernelLogisticCV(LabelsMixin, LossSearch):
         how = {"fit_intercept": self.fit_intercept, "class_weight": self.class_weight}
         return KernelLogistic(alpha, kernel=self.best_kernel_, **how)
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: XLike) -> Array:
         """Decision values of the best candidate, as `KernelLogistic.decision_function`.
 
         Parameters
@@ -402,7 +402,7 @@ class KernelLogisticCV(LabelsMixin, LossSearch):
         self.check_data(X, reset=False)
         return np.asarray(self.best_estimator_.decision_function(X))
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: XLike) -> Array:
         """Probabilities of the classes.
 
         Parameters

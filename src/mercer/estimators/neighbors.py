@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import KernelEstimator, check_diagonal, store
 from mercer.estimators.inputs import check_kernels, width_of
@@ -35,7 +35,7 @@ class KernelNeighbors(KernelEstimator):
             must_be = f"an integer between 1 and n_samples = {n}"
             raise InputError(sentence(f"n_neighbors of {type(self).__name__}", must_be, repr(count)))
 
-    def _fit_neighbors(self, X: Any) -> None:
+    def _fit_neighbors(self, X: XLike) -> None:
         self._check_count(self.n_neighbors, X.shape[0])
         self._as_fitted = {"n_neighbors": self.n_neighbors}
         self.kernel_ = self.resolved_kernel(width_of(X))
@@ -46,7 +46,7 @@ class KernelNeighbors(KernelEstimator):
         self._diagonal_fit = self.kernel_.diagonal(rows)
 
     def kneighbors(
-        self, X: Any, n_neighbors: int | None = None, return_distance: bool = True, *, diag: Any = None
+        self, X: XLike, n_neighbors: int | None = None, return_distance: bool = True, *, diag: Any = None
     ) -> Any:
         """The nearest training rows of each row, nearest first; ties go to the earlier row.
 
@@ -112,7 +112,7 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
     ['low', 'high']
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: XLike, y: YLike) -> Self:
         """Remember the rows and their labels.
 
         Parameters
@@ -131,7 +131,7 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
         self._fit_neighbors(X)
         return self
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: XLike) -> Array:
         """The share of each class among the neighbours.
 
         Parameters
@@ -150,7 +150,7 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
             votes[np.arange(len(votes)), column] += 1.0
         return np.asarray(votes / labels.shape[1])
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: XLike) -> Array:
         """The most common label among the neighbours.
 
         Parameters
@@ -189,7 +189,7 @@ class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors
     [1.5]
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: XLike, y: YLike) -> Self:
         """Remember the rows and their targets.
 
         Parameters
@@ -208,7 +208,7 @@ class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors
         self._fit_neighbors(X)
         return self
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: XLike) -> Array:
         """The mean target of the neighbours.
 
         Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from mercer.data.checks import keyword_hints
 from mercer.data.folds import Folds, draw
-from mercer.data.rows import Array, Seed
+from mercer.data.rows import AlphaLike, Array, Estimator, PerRow, Seed, SplitsLike, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.evaluation import mean_and_error
 from mercer.estimators.pipelines import refittable
@@ -24,6 +24,9 @@ from mercer.selection.plan import Plan
 from mercer.selection.scoring import Scoring, resolve_scoring
 from mercer.solvers.plan import digits_left
 from mercer.text import Shown, text_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,7 +82,7 @@ class NestedCrossValidation(Shown):
             found["inner"] = self.inner_scores.ravel().tolist()
         return found | {"outer": self.scores.ravel().tolist()}
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw the inner and outer scores of every fold.
 
         Parameters
@@ -119,21 +122,21 @@ class NestedCrossValidation(Shown):
         return words + "\n\n" + text_table(["fold", "kernel", "alpha", "inner", "outer"], rows)
 
 
-def _number(alpha: Any) -> str:
+def _number(alpha: AlphaLike) -> str:
     return f"{alpha:.3g}" if np.ndim(alpha) == 0 else ", ".join(f"{value:.3g}" for value in alpha)
 
 
 @keyword_hints
 def nested_cross_validate(
-    search: Any,
-    X: Any,
-    y: Any,
+    search: Estimator,
+    X: XLike,
+    y: YLike,
     *,
-    cv: Any = 10,
+    cv: SplitsLike = 10,
     repeats: int = 1,
-    inner: Any = None,
-    groups: Any = None,
-    sample_weight: Any = None,
+    inner: Estimator = None,
+    groups: PerRow = None,
+    sample_weight: PerRow = None,
     random_state: Seed = None,
 ) -> NestedCrossValidation:
     """How good a search is on data that neither its models nor its choices have seen.
@@ -204,7 +207,7 @@ def nested_cross_validate(
     chosen = []
     for choice in run.choices:
         picked = [float(alphas[a]) for a in choice.alphas]
-        alpha: Any = np.array(picked) if problem.per_target and y.ndim == 2 else picked[0]
+        alpha: AlphaLike = np.array(picked) if problem.per_target and y.ndim == 2 else picked[0]
         chosen.append({"kernel": kernels[choice.kernel], "alpha": alpha})
     predictions = run.predictions[:, :, 0] if np.ndim(y) == 1 else run.predictions
     if run.labels is not None:
@@ -235,7 +238,7 @@ def _nested_result(
     )
 
 
-def _inner(inner: Any, X: Any, y: Any, groups: Array | None, random_state: Seed, search: SearchCore) -> Any:
+def _inner(inner: Estimator, X: XLike, y: YLike, groups: Array | None, random_state: Seed, search: SearchCore) -> Any:
     """A function that draws inner folds on given rows, or None for the other outer folds."""
     if inner is None:
         return None
@@ -253,7 +256,13 @@ def _inner(inner: Any, X: Any, y: Any, groups: Array | None, random_state: Seed,
 
 
 def _nested_pipeline(
-    pipeline: Pipeline, X: Any, y: Any, cv: Any, draws: dict[str, Any], inner: Any, sample_weight: Any
+    pipeline: Pipeline,
+    X: XLike,
+    y: YLike,
+    cv: SplitsLike,
+    draws: dict[str, Any],
+    inner: Estimator,
+    sample_weight: PerRow,
 ) -> NestedCrossValidation:
     """Scores of a Pipeline that ends in a search, refitted in every outer fold; `draws` says how these are drawn."""
     name, last = pipeline.steps[-1]

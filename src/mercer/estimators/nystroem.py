@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import check_alpha
 from mercer.data.folds import check_names
-from mercer.data.rows import Array, File, Rows, Seed
+from mercer.data.rows import AlphaLike, Array, File, PerRow, Rows, Seed, XLike, YLike
 from mercer.errors import InputError, SingularSystemWarning, sentence, warn
 from mercer.estimators.base import store, warn_if_not_mercer
 from mercer.estimators.nystroem_base import (
@@ -61,7 +61,7 @@ class NystroemCore(StreamingEstimator):
 
     def __init__(
         self,
-        alpha: Any = 1.0,
+        alpha: AlphaLike = 1.0,
         *,
         kernel: Any = "gaussian",
         landmarks: Any = None,
@@ -155,7 +155,9 @@ class NystroemCore(StreamingEstimator):
         self._intercept = np.array(intercept, dtype=np.float64)
         self._alphas, self.n_rows_, self.condition_, self._one_target = alphas, rows, condition, one_target
 
-    def explain(self, X: Any, y: Any = None, sample_weight: Any = None, rates: Rates | None = None) -> StreamPlan:
+    def explain(
+        self, X: XLike, y: YLike = None, sample_weight: PerRow = None, rates: Rates | None = None
+    ) -> StreamPlan:
         """Passes, time and memory that `fit` on this data would take; only a sample is read.
 
         Parameters
@@ -173,7 +175,7 @@ class NystroemCore(StreamingEstimator):
         fresh = copy.copy(self)  # so that nothing looks fitted that is not
         return fresh._settle(fresh._open(X, y, sample_weight))[0].plan(rates)  # noqa: SLF001 - a copy of itself
 
-    def _fit_pass(self, X: Any, y: Any, sample_weight: Any, *, more: bool) -> Self:
+    def _fit_pass(self, X: XLike, y: YLike, sample_weight: PerRow, *, more: bool) -> Self:
         self._begin()
         source = self._open(X, y, sample_weight)
         with np.errstate(under="ignore"):
@@ -200,7 +202,7 @@ class NystroemCore(StreamingEstimator):
         """A table with a column per target, or its column for a regressor of one target."""
         return table[:, 0] if not self._classifies and self._one_target else table
 
-    def _add_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _add_rows(self, X: XLike, y: YLike, sample_weight: PerRow) -> Self:
         """Add rows to the sums."""
         if not hasattr(self, "_state"):
             raise InputError(
@@ -230,7 +232,7 @@ class NystroemCore(StreamingEstimator):
 
     # -- prediction -------------------------------------------------------------------------------
 
-    def _value_blocks(self, X: Any) -> Iterator[Array]:
+    def _value_blocks(self, X: XLike) -> Iterator[Array]:
         """f of new rows (rows x t), block by block."""
         check_is_fitted(self, "landmarks_")
         features = Features(self.kernel_, self.landmarks_, np.empty((0, 0)), self._names())
@@ -238,7 +240,7 @@ class NystroemCore(StreamingEstimator):
             self.kernel_.check(features.rows(rows))
             yield features.times(rows, self._dual) + self._intercept
 
-    def _values(self, X: Any) -> Array:
+    def _values(self, X: XLike) -> Array:
         return np.concatenate(list(self._value_blocks(X)))
 
 
@@ -322,7 +324,7 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
     array([0.841])
     """
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: XLike, y: YLike = None, sample_weight: PerRow = None) -> Self:
         """Draw landmarks, read all rows once, and solve.
 
         Parameters
@@ -342,7 +344,7 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         """
         return self._fit_pass(X, y, sample_weight, more=False)
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: XLike, y: YLike = None, sample_weight: PerRow = None) -> Self:
         """Add rows: the model is what `fit` to all of them together, with the same landmarks, would have given.
 
         The first call draws the landmarks, and finds the widths of a kernel name, from its own rows alone.
@@ -372,7 +374,7 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
             return self._fit_pass(X, y, sample_weight, more=True)
         return self._add_rows(X, y, sample_weight)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: XLike) -> Array:
         """Predict, block by block; only the predictions are held.
 
         Parameters
@@ -388,7 +390,7 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         """
         return self._out(self._values(X))
 
-    def predict_blocks(self, X: Any) -> Iterator[Array]:
+    def predict_blocks(self, X: XLike) -> Iterator[Array]:
         """Predictions that do not fit in memory: those of one block of rows after the other.
 
         Parameters
@@ -454,7 +456,7 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
     _classifies: ClassVar[bool] = True
     _known: Array | None = None
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: XLike, y: YLike = None, sample_weight: PerRow = None) -> Self:
         """Find the labels, draw landmarks, read all rows once, and solve.
 
         Parameters
@@ -471,7 +473,7 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
         self._known = None
         return self._fit_pass(X, y, sample_weight, more=False)
 
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: XLike, y: YLike = None, classes: Any = None, sample_weight: PerRow = None) -> Self:
         """Add rows: the model is what `fit` to all of them together, with the same landmarks, would have given.
 
         Parameters
@@ -502,7 +504,7 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
         super()._solve(work, state)
         self.classes_ = work.targets.classes
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: XLike) -> Array:
         """Regression on the labels: positive for the second of two classes, or one column per class.
 
         Parameters
@@ -517,7 +519,7 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
         values = self._values(X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: XLike) -> Array:
         """The label with the largest decision value.
 
         Parameters
@@ -531,7 +533,7 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
         """
         return np.concatenate(list(self.predict_blocks(X)))
 
-    def predict_blocks(self, X: Any) -> Iterator[Array]:
+    def predict_blocks(self, X: XLike) -> Iterator[Array]:
         """Labels of one block of rows after the other.
 
         Parameters

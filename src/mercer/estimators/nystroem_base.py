@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.data.checks import KeywordHints
-from mercer.data.rows import Array, Rows, Seed
+from mercer.data.rows import Array, Estimator, PerRow, Rows, Seed, XLike, YLike
 from mercer.errors import IllConditionedWarning, InputError, nearest, sentence, warn
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import as_sample_weight, check_arrays
@@ -103,7 +103,7 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _open(
-        self, X: Any, y: Any, weights: Any = None, groups: Any = None, *, reset: bool = True, least: int = 1
+        self, X: XLike, y: YLike, weights: PerRow = None, groups: PerRow = None, *, reset: bool = True, least: int = 1
     ) -> Source:
         """X and y as a source; the estimator gets, or is held to, the number and names of columns."""
         labels = self._classifies
@@ -177,7 +177,7 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         return search_of(kernels, alphas), search_of
 
 
-def is_stream(X: Any, y: Any = None) -> bool:
+def is_stream(X: XLike, y: YLike = None) -> bool:
     """Whether X is read in passes: a path, a memory map, a Dask collection, blocks, or a table whose y is a column."""
     if isinstance(X, str | os.PathLike | np.memmap) or type(X).__module__.partition(".")[0].startswith("dask"):
         return True
@@ -191,7 +191,7 @@ def is_stream(X: Any, y: Any = None) -> bool:
 
 
 def _open_encoded(
-    estimator: Any, X: Any, asked: RolesGiven, encoder: TableEncoder | None, *, reset: bool
+    estimator: Estimator, X: XLike, asked: RolesGiven, encoder: TableEncoder | None, *, reset: bool
 ) -> Source | None:
     """A file of mixed columns, encoded by a TableEncoder, which becomes `encoder_`; None where all are numbers."""
     need_targets(estimator, asked.y)
@@ -214,16 +214,16 @@ def _open_encoded(
     return as_source(table.X, y, sample_weight=weights, groups=groups, labels=asked.labels)
 
 
-def need_targets(estimator: Any, targets: Any) -> None:
+def need_targets(estimator: Estimator, targets: YLike) -> None:
     """Raise an error if there are no targets."""
     if targets is None:
         raise InputError(f"y of {type(estimator).__name__} must be given to fit; got None.")
 
 
-def check_columns(estimator: Any, source: Source, *, reset: bool) -> None:
+def check_columns(estimator: Estimator, source: Source, *, reset: bool) -> None:
     """Keep the number and names of columns (`reset`), or raise an error if they are not those of the first fit."""
     if reset:
-        vars(estimator).pop("feature_names_in_", None)
+        estimator.__dict__.pop("feature_names_in_", None)
         estimator.n_features_in_ = source.width
         if source.names is not None:
             estimator.feature_names_in_ = np.array(source.names, dtype=object)
@@ -240,7 +240,7 @@ def check_columns(estimator: Any, source: Source, *, reset: bool) -> None:
                 raise InputError(sentence(f"Column {place} of X", must_be, repr(name), way_out))
 
 
-def new_blocks(estimator: Any, X: Any) -> Iterator[Array]:
+def new_blocks(estimator: Estimator, X: XLike) -> Iterator[Array]:
     """Rows to predict, block by block, their columns in the order of training."""
     encoder = getattr(estimator, "encoder_", None)
     if encoder is not None:
@@ -266,7 +266,7 @@ def new_blocks(estimator: Any, X: Any) -> Iterator[Array]:
         yield block.X if places is None else np.ascontiguousarray(block.X[:, places])
 
 
-def _encoded_blocks(estimator: Any, X: Any, encoder: TableEncoder) -> Iterator[Array]:
+def _encoded_blocks(estimator: Estimator, X: XLike, encoder: TableEncoder) -> Iterator[Array]:
     """New rows of a file or a table in memory, encoded."""
     if isinstance(X, str | os.PathLike):
         yield from encode_new(str(table_path(os.fspath(X))), encoder)
@@ -277,7 +277,7 @@ def _encoded_blocks(estimator: Any, X: Any, encoder: TableEncoder) -> Iterator[A
     yield encoder.transform(columns_for(encoder, X))
 
 
-def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
+def landmark_choice(estimator: Estimator, columns: int) -> LandmarkChoice:
     """`landmarks` and `method`, checked."""
     owner, given, method = type(estimator).__name__, estimator.landmarks, estimator.method
     seconds = math.inf if estimator.time_budget is None else float(estimator.time_budget)

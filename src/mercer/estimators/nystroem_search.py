@@ -12,7 +12,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.folds import Folds
-from mercer.data.rows import Array, File, Rows, Seed
+from mercer.data.rows import AlphaLike, Array, File, PerRow, Rows, ScoringLike, Seed, XLike, YLike
 from mercer.errors import EdgeOfGridWarning, InputError, sentence, warn
 from mercer.estimators.base import is_tuned, listed_kernels, store, warn_if_not_mercer
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
@@ -49,13 +49,13 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
     def __init__(
         self,
         kernels: Any = "tuned",
-        alphas: Any = None,
+        alphas: AlphaLike = None,
         *,
         cv: int = 10,
         landmarks: Any = None,
         method: str = "pivoted",
         nested: bool = False,
-        scoring: Any = None,
+        scoring: ScoringLike = None,
         fit_intercept: bool = False,
         rule: str = "best",
         time_budget: float = 120.0,
@@ -113,14 +113,14 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         return resolve_alphas(self.alphas, kernels, rows, n)
 
     def _open_search(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any
+        self, X: XLike, y: YLike, sample_weight: PerRow, groups: PerRow
     ) -> tuple[StreamedSearch, Callable[[list[Kernel], Array], StreamedSearch]]:
         self._begin()
         self._validate()  # before the table is read
         source = self._open(X, y, sample_weight, groups, least=2)
         return self._settle(source, int(self.cv))
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: XLike, y: YLike = None, sample_weight: PerRow = None, groups: PerRow = None) -> Self:
         """Draw landmarks, read all rows once or a few times, and keep the best candidate.
 
         Default ladders grow where the best candidate is on their edge, at most three times and by prediction within
@@ -227,7 +227,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
             warn_if_landmarks_lost(type(self).__name__, search.sides[k].features)
         return model
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: XLike) -> Array:
         """Predict with the best candidate, block by block: numbers, or labels.
 
         Parameters
@@ -242,7 +242,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
 
-    def predict_blocks(self, X: Any) -> Iterator[Array]:
+    def predict_blocks(self, X: XLike) -> Iterator[Array]:
         """Predictions that do not fit in memory: those of one block of rows after the other.
 
         Parameters
@@ -258,7 +258,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         return self.best_estimator_.predict_blocks(X)
 
     def explain(
-        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, rates: Rates | None = None
+        self, X: XLike, y: YLike = None, sample_weight: PerRow = None, groups: PerRow = None, rates: Rates | None = None
     ) -> StreamPlan:
         """Passes, time and memory that `fit` on this data would take; only a sample is read.
 
@@ -422,7 +422,7 @@ random_state, verbose
     best_estimator_: NystroemRidgeClassifier
     predict = NystroemSearchCore.predict  # block by block
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: XLike) -> Array:
         """Decision values of the best candidate.
 
         Parameters

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.rows import Estimator, XLike
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels import (
     AdditiveChi2,
@@ -81,7 +82,7 @@ ALLOWED = {
 }
 
 
-def validate(estimator: Any) -> None:
+def validate(estimator: Estimator) -> None:
     """Refuse the first parameter of an estimator that is not among the values allowed.
 
     Examples
@@ -216,7 +217,7 @@ class RowFunction:
         self.function, self.params = function, params
         self.__name__ = getattr(function, "__name__", type(function).__name__)
 
-    def __call__(self, X: Any, Z: Any) -> Any:
+    def __call__(self, X: XLike, Z: Any) -> Any:
         """The matrix of all rows of X against all rows of Z."""
         from sklearn.metrics.pairwise import pairwise_kernels
 

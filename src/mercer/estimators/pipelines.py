@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import keyword_hints
-from mercer.data.rows import Array, Seed
+from mercer.data.rows import Array, Estimator, Seed, SplitsLike, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.table_model import Fixed, TableModel
 
@@ -40,16 +40,16 @@ class Transformers:
         """These transformers and the encoder of an automatic model after them."""
         return Transformers(Pipeline([*self.pipeline.steps, ("encoder", encoder)]))
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: XLike) -> Any:
         """The rows as the model takes them."""
         return self.pipeline.transform(X)
 
-    def numbers(self, X: Any) -> Array:
+    def numbers(self, X: XLike) -> Array:
         """The rows as the model takes them, as a dense array."""
         values = self.transform(X)
         return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
 
-    def fit_again(self, X: Any) -> Any:
+    def fit_again(self, X: XLike) -> Any:
         """The rows as transformers fitted to them, without a look at targets, would give them."""
         try:
             return clone(self.pipeline).fit_transform(X)
@@ -67,7 +67,7 @@ class Transformers:
             return [f"x{j + 1}" for j in range(count)]
 
 
-def split_pipeline(model: Any) -> tuple[Transformers | None, Any]:
+def split_pipeline(model: Estimator) -> tuple[Transformers | None, Any]:
     """The transformers of a Pipeline and its last step; of any other model None and the model."""
     if isinstance(model, TableModel):
         model = model.pipeline
@@ -77,7 +77,7 @@ def split_pipeline(model: Any) -> tuple[Transformers | None, Any]:
     return (None if len(model.steps) == 1 else Transformers(model[:-1])), last
 
 
-def refittable(model: Any, X: Any) -> tuple[Any, Any]:
+def refittable(model: Estimator, X: XLike) -> tuple[Any, Any]:
     """A loaded model as a Pipeline that can be fitted again, and its columns of the table; others as they are."""
     if not isinstance(model, TableModel):
         return model, X
@@ -86,12 +86,12 @@ def refittable(model: Any, X: Any) -> tuple[Any, Any]:
     return model.pipeline, model.own_columns(X)
 
 
-def fitting_columns(model: Any, X: Any) -> Any:
+def fitting_columns(model: Estimator, X: XLike) -> Any:
     """A table as a loaded model takes it, without other columns; for other models as it is."""
     return model.fitting(X) if isinstance(model, TableModel) and X is not None else X
 
 
-def column_names(X: Any) -> list[str]:
+def column_names(X: XLike) -> list[str]:
     """The names of the columns of a table; x1, x2, ... where it has none."""
     frame = nw.from_native(X, eager_only=True, strict=False)
     if isinstance(frame, nw.DataFrame):
@@ -99,7 +99,7 @@ def column_names(X: Any) -> list[str]:
     return [str(name) for name in X] if isinstance(X, dict) else [f"x{j + 1}" for j in range(np.shape(X)[1])]
 
 
-def column_values(X: Any, place: int) -> Array:
+def column_values(X: XLike, place: int) -> Array:
     """The cells of one column."""
     frame = nw.from_native(X, eager_only=True, strict=False)
     if isinstance(frame, nw.DataFrame):
@@ -107,7 +107,7 @@ def column_values(X: Any, place: int) -> Array:
     return np.asarray(list(X.values())[place] if isinstance(X, dict) else np.asarray(X)[:, place])
 
 
-def with_column(X: Any, place: int, *, lenders: Array | None = None, shift: float = 0.0) -> Any:
+def with_column(X: XLike, place: int, *, lenders: Array | None = None, shift: float = 0.0) -> Any:
     """The table with one column changed: its cells taken from the rows `lenders`, or increased by `shift`."""
     frame = nw.from_native(X, eager_only=True, strict=False)
     if isinstance(frame, nw.DataFrame):
@@ -129,7 +129,7 @@ def with_column(X: Any, place: int, *, lenders: Array | None = None, shift: floa
 # -- what models do beyond scikit-learn's methods -------------------------------------------------
 
 
-def _bound(model: Any, method: str, X: Any = None) -> tuple[Any, Any]:
+def _bound(model: Estimator, method: str, X: XLike = None) -> tuple[Any, Any]:
     """A method of a model or of the last step of a Pipeline, and the rows as it takes them."""
     if isinstance(model, Pipeline):
         transformers, last = split_pipeline(model)
@@ -144,7 +144,7 @@ def _bound(model: Any, method: str, X: Any = None) -> tuple[Any, Any]:
 
 @keyword_hints
 def predict_interval(
-    model: Any, X: Any, confidence: float = 0.9, method: str | None = None, *, cv: Any = None,
+    model: Estimator, X: XLike, confidence: float = 0.9, method: str | None = None, *, cv: SplitsLike = None,
     random_state: Seed = None, diag: Any = None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Intervals that hold the target of a new row with this confidence, of a model or of a Pipeline.
@@ -187,7 +187,7 @@ def predict_interval(
 
 
 @keyword_hints
-def predict_set(model: Any, X: Any, confidence: float = 0.9, *, diag: Any = None) -> Any:
+def predict_set(model: Estimator, X: XLike, confidence: float = 0.9, *, diag: Any = None) -> Any:
     """Full conformal prediction sets of a model or of a Pipeline, as `KernelRidgeCV.predict_set` gives them.
 
     Parameters
@@ -217,7 +217,7 @@ def predict_set(model: Any, X: Any, confidence: float = 0.9, *, diag: Any = None
     return predict(rows, confidence) if diag is None else predict(rows, confidence, diag=diag)
 
 
-def without(model: Any, rows: Any) -> Any:
+def without(model: Estimator, rows: Any) -> Any:
     """The model, or the Pipeline, fitted without some of its rows; transformers stay as they are.
 
     Parameters
@@ -242,7 +242,7 @@ def without(model: Any, rows: Any) -> Any:
     return _with_last(model, _bound(model, "without")[0](rows))
 
 
-def with_rows(model: Any, X: Any, y: Any) -> Any:
+def with_rows(model: Estimator, X: XLike, y: YLike) -> Any:
     """The model, or the Pipeline, fitted to its rows and these; transformers stay as they are.
 
     Parameters
@@ -268,6 +268,6 @@ def with_rows(model: Any, X: Any, y: Any) -> Any:
     return _with_last(model, extend(rows, y))
 
 
-def _with_last(model: Any, last: Any) -> Any:
+def _with_last(model: Estimator, last: Any) -> Any:
     """A Pipeline of the same fitted transformers and another last step; for a single model the new one."""
     return Pipeline([*model.steps[:-1], (model.steps[-1][0], last)]) if isinstance(model, Pipeline) else last

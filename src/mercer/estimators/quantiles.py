@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Estimator, XLike
 from mercer.errors import InputError, MercerWarning, sentence
 from mercer.estimators.auto_evaluation import paired
 from mercer.kernels import Kernel
@@ -44,12 +44,12 @@ class ResidualScale:
         Predicted sizes of these residuals, each without its own row.
     """
 
-    model: Any
+    model: Estimator
     residuals: Array
     sizes: Array
 
     @classmethod
-    def fit(cls, kernel: Kernel, X: Any, residuals: Array) -> ResidualScale:
+    def fit(cls, kernel: Kernel, X: XLike, residuals: Array) -> ResidualScale:
         """From residuals y - f of rows that were left out."""
         from mercer.estimators.search import KernelRidgeCV
 
@@ -76,11 +76,11 @@ class ResidualScale:
             _FITTED[key] = cls.fit(*residuals_of())
         return _FITTED[key]
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: XLike) -> Array:
         """Sizes of the residuals of new rows (m,)."""
         return np.asarray(np.exp(self.model.predict(X)))
 
-    def quantiles(self, X: Any, location: Array, levels: Array) -> Array:
+    def quantiles(self, X: XLike, location: Array, levels: Array) -> Array:
         """Quantiles (m, levels) at new rows, from predictions (m,)."""
         return np.asarray(
             location[:, None] + self.predict(X)[:, None] * _quantiles(self.residuals / self.sizes, levels)

@@ -15,13 +15,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from mercer.data.folds import Folds
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Estimator, PerRow, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.selection.scoring import Scoring
 from mercer.tables.cells import Cells
 
 
-def part_of(X: Any, rows: Array) -> Any:
+def part_of(X: XLike, rows: Array) -> Any:
     """Some rows of a table, array or dict of columns; None for None."""
     if X is None:
         return None
@@ -30,7 +30,7 @@ def part_of(X: Any, rows: Array) -> Any:
     return _safe_indexing(X, rows)
 
 
-def like_training(estimator: Any, values: Array) -> Any:
+def like_training(estimator: Estimator, values: Array) -> Any:
     """Rows to predict, as a data frame where the model was fitted to one."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
@@ -55,7 +55,9 @@ class Refitting:
         Cut likewise; groups go to estimators whose `fit` takes them.
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
+    def __init__(
+        self, estimator: Estimator, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None
+    ) -> None:
         tags = estimator.__sklearn_tags__() if hasattr(estimator, "__sklearn_tags__") else None
         self.estimator, self.y = estimator, np.asarray(y)
         self.pairwise = bool(tags and tags.input_tags.pairwise)
@@ -89,13 +91,13 @@ class Refitting:
         return model, self._rows(test, train)
 
 
-def _takes(estimator: Any, name: str, *, by_name: bool = False) -> bool:
+def _takes(estimator: Estimator, name: str, *, by_name: bool = False) -> bool:
     """Whether `fit` takes an argument of this name, or (unless `by_name`) of any name."""
     found = inspect.signature(estimator.fit).parameters
     return name in found or (not by_name and any(each.kind is each.VAR_KEYWORD for each in found.values()))
 
 
-def _one_each(sample_weight: Any, n: int) -> Array:
+def _one_each(sample_weight: PerRow, n: int) -> Array:
     weights = np.asarray(sample_weight, dtype=np.float64)
     weights = np.full(n, float(weights)) if weights.ndim == 0 else weights
     if weights.shape != (n,):

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.rows import Array
+from mercer.data.rows import AlphaLike, Array, ClassWeight, XLike
 from mercer.estimators.base import RidgeCore, store
 from mercer.estimators.intervals import IntervalsMixin
 from mercer.estimators.parameters import KernelSettings
@@ -77,7 +77,7 @@ class KernelRidge(IntervalsMixin, MultiOutputMixin, RegressorMixin, Updatable, R
 
     def __init__(
         self,
-        alpha: Any = 1.0,
+        alpha: AlphaLike = 1.0,
         *,
         kernel: Any = "linear",
         gamma: Any = None,
@@ -94,10 +94,10 @@ class KernelRidge(IntervalsMixin, MultiOutputMixin, RegressorMixin, Updatable, R
     def _settings(self) -> KernelSettings:
         return KernelSettings(self.gamma, self.degree, self.coef0, self.kernel_params)
 
-    def _model_for(self, X: Any) -> Self:
+    def _model_for(self, X: XLike) -> Self:
         return self
 
-    def predict(self, X: Any, return_std: bool = False, *, diag: Any = None) -> Any:
+    def predict(self, X: XLike, return_std: bool = False, *, diag: Any = None) -> Any:
         """Predict, by tiles: no matrix of new rows against training rows is ever held.
 
         Parameters
@@ -193,16 +193,16 @@ class KernelRidgeClassifier(LabelsMixin, RidgeCore):
 
     def __init__(
         self,
-        alpha: Any = 1.0,
+        alpha: AlphaLike = 1.0,
         *,
         kernel: Any = "linear",
         fit_intercept: bool = False,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         solver: str = "auto",
     ) -> None:
         store(self, locals())
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: XLike) -> Array:
         """Regression on the labels: positive for the second of two classes, or one column per class.
 
         Parameters

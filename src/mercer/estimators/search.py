@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.rows import Array, File, Seed
+from mercer.data.rows import AlphaLike, Array, ClassWeight, File, ScoringLike, Seed, SplitsLike, XLike, YLike
 from mercer.errors import InputError, MercerError, sentence
 from mercer.estimators.base import store
 from mercer.estimators.calibration import Temperature
@@ -103,11 +103,11 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
     def __init__(
         self,
         kernels: Any = "gaussian",
-        alphas: Any = None,
+        alphas: AlphaLike = None,
         *,
-        cv: Any = None,
+        cv: SplitsLike = None,
         repeats: int = 1,
-        scoring: Any = None,
+        scoring: ScoringLike = None,
         fit_intercept: bool = False,
         rule: str = "best",
         alpha_per_target: bool = False,
@@ -122,7 +122,7 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
 
     _model = KernelRidge
 
-    def predict(self, X: Any, return_std: bool = False, *, diag: Any = None) -> Any:
+    def predict(self, X: XLike, return_std: bool = False, *, diag: Any = None) -> Any:
         """Predict with the best candidate.
 
         Parameters
@@ -160,7 +160,7 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
             fitted.rows(kept).values, fitted.targets[kept], None if fitted.weights is None else fitted.weights[kept]
         )
 
-    def with_rows(self, X: Any, y: Any) -> Self:
+    def with_rows(self, X: XLike, y: YLike) -> Self:
         """The search repeated with more rows, of weight 1; given candidates stay, default ladders follow from X again.
 
         Parameters
@@ -177,7 +177,7 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
         more = self.best_estimator_.with_rows(X, y).fitted_  # which looks at the new rows
         return self._again(more.X, more.targets, more.weights)
 
-    def _again(self, X: Any, Y: Array, weights: Array | None) -> Self:
+    def _again(self, X: XLike, Y: Array, weights: Array | None) -> Self:
         if "group" in self.folds_.label.lower():
             raise InputError("without() and with_rows() do not support groups. Fit the search again with its groups.")
         y = self.best_estimator_.as_given(Y)
@@ -233,13 +233,13 @@ class KernelRidgeClassifierCV(CalibratedMixin, SearchCore):
     def __init__(
         self,
         kernels: Any = "gaussian",
-        alphas: Any = None,
+        alphas: AlphaLike = None,
         *,
-        cv: Any = None,
+        cv: SplitsLike = None,
         repeats: int = 1,
-        scoring: Any = None,
+        scoring: ScoringLike = None,
         fit_intercept: bool = False,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         rule: str = "best",
         extend_grid: bool = False,
         verify: bool = False,
@@ -251,7 +251,7 @@ class KernelRidgeClassifierCV(CalibratedMixin, SearchCore):
 
     _model = KernelRidgeClassifier
 
-    def _finish(self, search: Search, X: Any, values: Array) -> None:
+    def _finish(self, search: Search, X: XLike, values: Array) -> None:
         super()._finish(search, X, values)
         if search.classes is None:
             raise MercerError("Internal error: a classifier has classes.")
@@ -263,7 +263,7 @@ class KernelRidgeClassifierCV(CalibratedMixin, SearchCore):
         counts = np.broadcast_to(counts, tested.shape)  # only how rows weigh beside one another counts
         self.temperature_ = Temperature.fitted(held_out[tested], numbers[tested], counts[tested])
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: XLike) -> Array:
         """Decision values of the best candidate.
 
         Parameters

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import KeywordHints, check_weights
 from mercer.data.folds import Copies, Folds, by_chance, draw
-from mercer.data.rows import Array, File, Rows
+from mercer.data.rows import AlphaLike, Array, Estimator, File, PerRow, Rows, XLike, YLike
 from mercer.errors import (
     EdgeOfGridWarning,
     IllConditionedWarning,
@@ -56,7 +56,7 @@ class DefaultLadders:
     """Which of the candidates of a search are ladders that were not given."""
 
     kernels: Any
-    alphas: Any
+    alphas: AlphaLike
 
     def own_ladders(self) -> tuple[bool, bool]:
         """Whether some of the kernels, and the alphas, come from default ladders."""
@@ -81,7 +81,7 @@ class SearchInputs(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         return kernel_tags(super().__sklearn_tags__(), listed_kernels(self.kernels))
 
-    def check_data(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True) -> Any:
+    def check_data(self, X: XLike, y: YLike = NO_TARGETS, *, reset: bool = True) -> Any:
         """X, or X and y, validated as scikit-learn does."""
         listed = listed_kernels(self.kernels) if reset else [self.best_kernel_]
         sparse = "csr" if all(takes_sparse(kernel) for kernel in listed) else False
@@ -96,7 +96,7 @@ class SearchCore(DefaultLadders, SearchInputs):
     _model: ClassVar[Any]  # the class of the best candidate
 
     def prepare(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+        self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None
     ) -> tuple[Search, list[Kernel], Array]:
         """Check the data and resolve the candidates, as `fit` does before it runs the search. Forgets an earlier fit.
 
@@ -130,7 +130,7 @@ class SearchCore(DefaultLadders, SearchInputs):
         how = {"intercept": bool(self.fit_intercept), "gram": gram, "per_target": bool(self.alpha_per_target)}
         return targets.search(rows, folds, scoring, **how), kernels, alphas
 
-    def _folds(self, X: Any, y: Any, groups: Any) -> Folds:
+    def _folds(self, X: XLike, y: YLike, groups: PerRow) -> Folds:
         if self.checkpoint is not None:
             check_path(self.checkpoint)
             if by_chance(self.cv, self.repeats, self.random_state):
@@ -140,7 +140,7 @@ class SearchCore(DefaultLadders, SearchInputs):
         how = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
         return draw(self.cv, X, y, classifier=is_classifier(self), **how)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None) -> Self:
         """Search, and fit the best candidate to all rows; a classifier is calibrated on held-out decision values.
 
         Parameters
@@ -255,7 +255,7 @@ class SearchCore(DefaultLadders, SearchInputs):
         table = self._add(search, table, [self.tuned_.kernel], table.alphas, 0)
         return table, table.choose(self.rule, search.folds, search.failures)
 
-    def _finish(self, search: Search, X: Any, values: Array) -> None:
+    def _finish(self, search: Search, X: XLike, values: Array) -> None:
         """Fit the best candidate to all rows; keep its held-out values, which `verify` compares with refits."""
         names = [name for name in ("fit_intercept", "class_weight") if hasattr(self, name)]
         settings = {name: getattr(self, name) for name in names}
@@ -303,7 +303,7 @@ class SearchCore(DefaultLadders, SearchInputs):
             self.verified_ = max(self.verified_, float(np.abs(found.reshape(expected.shape) - expected).max()))
 
     def explain(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, rates: Rates | None = None
+        self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None, rates: Rates | None = None
     ) -> Plan:
         """The plan of `fit` on this data, with predicted time and memory; nothing is run.
 
@@ -328,7 +328,7 @@ class SearchCore(DefaultLadders, SearchInputs):
         search, kernels, alphas = copy.copy(self).prepare(X, y, sample_weight, groups)
         return search.plan(kernels, alphas, rates)
 
-    def _model_for(self, X: Any) -> Any:
+    def _model_for(self, X: XLike) -> Any:
         """The best candidate, after these new rows were checked."""
         check_is_fitted(self, "best_estimator_")
         self.check_data(X, reset=False)
@@ -373,7 +373,7 @@ class SearchCore(DefaultLadders, SearchInputs):
         return Text("\n".join(lines))
 
 
-def keep_choice(search: Any, table: SearchTable, choice: Winner, folds: Folds) -> None:
+def keep_choice(search: Estimator, table: SearchTable, choice: Winner, folds: Folds) -> None:
     """Set the attributes of a fitted search that say what was tried and chosen."""
     search.table_, search.choice_, search.folds_ = table, choice, folds
     search.kernels_, search.alphas_, search.cv_results_ = list(table.kernels), table.alphas, table.results()

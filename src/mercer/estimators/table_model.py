@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
 
-from mercer.data.rows import Array, Rows, as_rows
+from mercer.data.rows import Array, Estimator, Rows, XLike, YLike, as_rows
 from mercer.errors import InputError, MercerError, sentence
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.calibration import Temperature
@@ -44,7 +44,7 @@ class Fixed:
     def __sklearn_clone__(self) -> Self:
         return self
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: XLike, y: YLike = None) -> Self:
         """Refused: the model is fitted."""
         raise InputError(
             f"{type(self).__name__} holds a fitted model and cannot be fitted again. Fit a new model, such as "
@@ -85,7 +85,7 @@ class TableModel(Fixed):
     array([11.])
     """
 
-    model: Any
+    model: Estimator
     encoder: TableEncoder | None
     target: str
     row_id: str = ""
@@ -190,7 +190,7 @@ class TableModel(Fixed):
     @property
     def _trained_rows(self) -> float:
         """Rows that the model was fitted to; infinite where that is unknown."""
-        inner = getattr(self.model, "best_estimator_", self.model)
+        inner: Estimator = getattr(self.model, "best_estimator_", self.model)
         kept = inner.X_fit_.shape[0] if hasattr(inner, "X_fit_") else math.inf
         return float(self.facts.get("rows", kept))
 
@@ -236,7 +236,7 @@ class TableModel(Fixed):
             lines.append(f"Out-of-sample error {self.error_:.4g} +- {self.error_standard_error_:.2g}.")
         return "\n".join(lines)
 
-    def score(self, table: Mapping[str, Any], y: Any) -> float:
+    def score(self, table: Mapping[str, Any], y: YLike) -> float:
         """R2 of predicted numbers, or the share of labels that are right."""
         from sklearn.metrics import accuracy_score, r2_score
 
@@ -295,7 +295,7 @@ class FeatureRegressor(Fixed):
         """Columns of the rows that it takes."""
         return self.columns
 
-    def _values(self, X: Any) -> Array:
+    def _values(self, X: XLike) -> Array:
         rows = as_rows(X)
         if rows.width != self.columns:
             raise InputError(f"X must have {counted(self.columns, 'column')}, as in fit; got {rows.width}.")
@@ -307,12 +307,12 @@ class FeatureRegressor(Fixed):
             result[part] = phi @ self.weights
         return result + self.intercept
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: XLike) -> Array:
         """Predictions, equal to those of the model with its rows."""
         values = self._values(X)
         return values[:, 0] if self.one_target else values
 
-    def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[Array, Array]:
+    def predict_interval(self, X: XLike, confidence: float = 0.9) -> tuple[Array, Array]:
         """Refused: intervals come from the errors at training rows."""
         raise InputError(
             "Prediction intervals need the training rows; this model was saved without them.", hint="$rows."
@@ -336,18 +336,18 @@ class FeatureClassifier(FeatureRegressor):
     classes_: Any = None
     temperature_: Temperature | None = None
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: XLike) -> Array:
         """The label with the largest decision value."""
         return np.asarray(self.classes_[label_numbers(self._values(X))])
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: XLike) -> Array:
         """Probabilities of the classes, if the model was calibrated."""
         if self.temperature_ is None:
             raise InputError("predict_proba needs a calibrated model: fit KernelRidgeClassifierCV.")
         return self.temperature_.probabilities(self._values(X))
 
 
-def without_rows(model: Any) -> Any:
+def without_rows(model: Estimator) -> Any:
     """The model without its training rows; an error if predictions need them."""
     if isinstance(model, TableModel):
         return replace(model, model=without_rows(model.model))
@@ -355,7 +355,7 @@ def without_rows(model: Any) -> Any:
         return model
     if isinstance(model, Pipeline):
         raise InputError("rows=False is not supported for a Pipeline. Use rows=True.")
-    inner = getattr(model, "best_estimator_", model)
+    inner: Estimator = getattr(model, "best_estimator_", model)
     name, way_out = type(model).__name__, "Use a kernel with a finite feature map, such as Linear() or Polynomial()."
     if hasattr(inner, "landmarks_"):
         raise InputError(

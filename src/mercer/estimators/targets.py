@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.data.folds import Folds
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Estimator, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.calibration import Temperature
 from mercer.selection.removals import class_weights, label_numbers
@@ -55,7 +55,7 @@ class Targets:
     balance: Array | None = None
 
     @classmethod
-    def read(cls, estimator: Any, y: Any, sample_weight: Array | None, *, by_split: bool = False) -> Targets:
+    def read(cls, estimator: Estimator, y: YLike, sample_weight: Array | None, *, by_split: bool = False) -> Targets:
         """Labels for a classifier, numbers for any other estimator.
 
         `by_split`: "balanced" weights of classes follow from each training part, not from all rows.
@@ -86,7 +86,7 @@ class Targets:
         )  # fmt: skip
 
 
-def class_numbers(y: Any) -> tuple[Array, Array]:
+def class_numbers(y: YLike) -> tuple[Array, Array]:
     """The classes in order, and the class number of each row."""
     try:
         check_classification_targets(y)
@@ -117,7 +117,7 @@ class LabelsMixin(ClassifierMixin):  # type: ignore[misc]
         tags.classifier_tags.poor_score = not self.fit_intercept
         return tags
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: XLike) -> Array:
         """The label with the largest decision value.
 
         Parameters
@@ -138,7 +138,7 @@ class CalibratedMixin(LabelsMixin):
 
     temperature_: Temperature
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: XLike) -> Array:
         """Probabilities of the classes, calibrated on held-out decision values.
 
         Parameters

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Estimator, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.parameters import is_precomputed
@@ -31,7 +31,7 @@ Model = TypeVar("Model", bound=RidgeCore)
 _DRIFT = 1e-11  # of the targets, left over by a grown factor: beyond, it is made anew
 
 
-def _can_grow(model: Any) -> bool:
+def _can_grow(model: Estimator) -> bool:
     """Whether rows can be added: not to a kernel matrix that was given."""
     return not is_precomputed(model.kernel)
 
@@ -69,7 +69,7 @@ class Updatable(RidgeCore):
         check_is_fitted(self)
         return remove_rows(self, rows)
 
-    def with_rows(self, X: Any, y: Any) -> Self:
+    def with_rows(self, X: XLike, y: YLike) -> Self:
         """The model fitted to its rows and these, by appending them to its Cholesky factor.
 
         Kernel and alpha stay as they are. Costs O(n^2) per row where the dual was solved and rows have no weights, and
@@ -101,7 +101,7 @@ class Updatable(RidgeCore):
         return append_rows(self, *self._more(X, y, "with_rows"))
 
     @available_if(_can_grow)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: XLike, y: YLike) -> Self:
         """Fit to more rows: the first call is `fit`, every other one appends its rows as `with_rows` does.
 
         Models of precomputed kernels do not have it: their matrix would have to grow, too.
@@ -133,7 +133,7 @@ class Updatable(RidgeCore):
         self.publish()
         return self
 
-    def _more(self, X: Any, y: Any, what: str) -> tuple[Rows, Array]:
+    def _more(self, X: XLike, y: YLike, what: str) -> tuple[Rows, Array]:
         """More rows and their targets (m x t), checked."""
         if self.kernel_.kind == "gram":
             raise InputError(f"{what} does not support precomputed kernels. Fit again with the larger kernel matrix.")

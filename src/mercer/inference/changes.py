@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import InputError, nearest
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.pipelines import Transformers, column_names, column_values, with_column
@@ -93,7 +93,7 @@ def _trained_marks(column: Column, Z: Array) -> Array | None:
     return known if column.marked or np.count_nonzero(~known) == column.missing else None
 
 
-def _marks(encoder: TableEncoder, X: Any) -> dict[str, Array]:
+def _marks(encoder: TableEncoder, X: XLike) -> dict[str, Array]:
     """Which rows of a table have a number, for each column of numbers."""
     marker = copy(encoder)
     numbers = [column for column in encoder.columns_ if column.kind == "number" and column.scale is not None]
@@ -106,7 +106,7 @@ def _marks(encoder: TableEncoder, X: Any) -> dict[str, Array]:
     return dict(zip(outputs, marks.T, strict=True))
 
 
-def encoded_changes(encoder: TableEncoder, Z: Array, X: Any = None) -> list[Change]:
+def encoded_changes(encoder: TableEncoder, Z: Array, X: XLike = None) -> list[Change]:
     """Changes of the columns of a table: numbers per unit, levels against the most common one.
 
     `Z`: the training rows as they were encoded; `X`: other rows at which effects are wanted.
@@ -136,7 +136,7 @@ def encoded_changes(encoder: TableEncoder, Z: Array, X: Any = None) -> list[Chan
     return found
 
 
-def transformed_changes(transformers: Transformers, X: Any) -> list[Change]:
+def transformed_changes(transformers: Transformers, X: XLike) -> list[Change]:
     """Changes of the columns of a table in front of transformers: numbers per unit, levels against the most common one.
 
     Derivatives of the transformers are central differences: exact for straight lines and parabolas.
@@ -168,7 +168,7 @@ def transformed_changes(transformers: Transformers, X: Any) -> list[Change]:
 
 
 def _slope(
-    transformers: Transformers, X: Any, place: int, name: str, numbers: Array, known: Array | None
+    transformers: Transformers, X: XLike, place: int, name: str, numbers: Array, known: Array | None
 ) -> list[Change]:
     """The derivative by a column of numbers, from how the transformed columns follow it; none if they do not."""
     spread = float(np.nanstd(numbers))

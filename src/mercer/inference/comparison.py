@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import stdtr
@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from mercer.data.checks import keyword_hints
 from mercer.data.folds import draw
-from mercer.data.rows import Array, Seed
+from mercer.data.rows import Array, Seed, SplitsLike, XLike, YLike
 from mercer.displays.fits import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import cross_validate, nested_cross_validate
@@ -22,6 +22,9 @@ from mercer.estimators.search_core import SearchCore
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.selection.table import held_out_ratio, standard_error
 from mercer.text import Shown, plain, text_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,7 +74,7 @@ class Comparison(Shown):
         rows = list(zip(*columns.values(), strict=True))
         return f"Mean {self.scoring} of {self.scores.shape[1]} splits: {said}.\n\n" + text_table(list(columns), rows)
 
-    def plot(self, ax: Any = None) -> BarsDisplay:
+    def plot(self, ax: Axes | None = None) -> BarsDisplay:
         """Draw the differences with two standard errors to each side.
 
         Parameters
@@ -91,7 +94,9 @@ class Comparison(Shown):
 
 @keyword_hints
 @underflow_is_zero
-def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, random_state: Seed = None) -> Comparison:
+def compare(
+    models: Any, X: XLike, y: YLike, *, cv: SplitsLike = 10, repeats: int = 1, random_state: Seed = None
+) -> Comparison:
     """Compare models by their out-of-sample scores on the same folds.
 
     Searches are nested: kernel and alpha are chosen again in every training part. Other models, pipelines and

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from mercer.data.checks import keyword_hints, sizes
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Estimator, XLike
 from mercer.displays.fits import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.inference.changes import Change, Item, Radial, as_list, column_place, kernel_change, stencil
@@ -24,6 +24,9 @@ from mercer.inference.parts import Link, RidgePart, WeightedSum, as_sum
 from mercer.insight.intervals import check_confidence
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.text import Shown, counted, text_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,7 +115,7 @@ class MarginalEffects(Shown):
             return said
         return f"{said}\n\nPairs of columns:\n\n" + str(self.interactions).partition("\n\n")[2]
 
-    def plot(self, ax: Any = None) -> BarsDisplay:
+    def plot(self, ax: Axes | None = None) -> BarsDisplay:
         """Draw the average effects with their confidence intervals.
 
         Parameters
@@ -130,8 +133,8 @@ class MarginalEffects(Shown):
 @keyword_hints
 @underflow_is_zero
 def marginal_effects(
-    model: Any,
-    X: Any = None,
+    model: Estimator,
+    X: XLike = None,
     *,
     columns: Sequence[Any] | None = None,
     errors: str = "jackknife",

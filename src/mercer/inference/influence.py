@@ -7,12 +7,12 @@ gives its score without each row in turn (docs/derivations, section 28).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.data.checks import keyword_hints
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Estimator, Rows, XLike
 from mercer.displays.fits import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import AutoRegressor, KernelRidge, KernelRidgeCV
@@ -26,6 +26,9 @@ from mercer.solvers.dual import DualSystem
 from mercer.solvers.fitted import FittedRidge, leave_out_of
 from mercer.solvers.gram import centre_of, training_matrix
 from mercer.text import Shown, counted, plain, round_numbers, text_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _SHOWN = 10
 
@@ -99,7 +102,7 @@ class Influence(Shown):
         shown = [[values[row] for values in columns.values()] for row in self.order[:_SHOWN]]
         return "\n".join([" ".join(said), "", text_table(list(columns), shown)])
 
-    def plot(self, ax: Any = None) -> BarsDisplay:
+    def plot(self, ax: Axes | None = None) -> BarsDisplay:
         """Draw the rows whose removal changes the error most.
 
         Parameters
@@ -120,7 +123,7 @@ class Influence(Shown):
 
 @keyword_hints
 @underflow_is_zero
-def influence(model: Any, X: Any = None, *, effects: bool = False, verbose: int = 0) -> Influence:
+def influence(model: Estimator, X: XLike = None, *, effects: bool = False, verbose: int = 0) -> Influence:
     """What leaving out each row changes: the error, predictions, the chosen candidate, and average effects.
 
     Parameters

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Estimator, Rows, XLike
 from mercer.errors import InputError, sentence
 from mercer.estimators import (
     AutoClassifier,
@@ -106,7 +106,7 @@ class WeightedSum:
     link: Link | None
 
 
-def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
+def as_sum(model: Estimator, X: XLike, of: str) -> WeightedSum:
     """The model as a weighted sum of ridges at rows X; None for the training rows."""
     X = fitting_columns(model, X)
     transformers, model = split_pipeline(model)
@@ -155,12 +155,12 @@ def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
     return WeightedSum(parts, start, own, residuals, float(degrees), columns, changes, link)
 
 
-def _ridge(model: Any) -> Any:
+def _ridge(model: Estimator) -> Any:
     """The model that a search has chosen, or the model itself."""
     return model.best_estimator_ if isinstance(model, _SEARCHES) else model
 
 
-def parts_of(model: Any) -> tuple[list[float], list[FittedRidge], tuple[float, float]]:
+def parts_of(model: Estimator) -> tuple[list[float], list[FittedRidge], tuple[float, float]]:
     """Weights and fits of a committee, a search or a model, and (offset, scale) of their weighted sum."""
     if isinstance(model, _COMMITTEES):
         check_is_fitted(model, "models_")
@@ -181,7 +181,7 @@ def parts_of(model: Any) -> tuple[list[float], list[FittedRidge], tuple[float, f
     return [1.0], [ridge.fitted_], (0.0, 1.0)
 
 
-def rows_of(model: Any, X: Any, encoder: TableEncoder | None = None) -> Rows:
+def rows_of(model: Estimator, X: XLike, encoder: TableEncoder | None = None) -> Rows:
     """New rows as the kernels of the model see them."""
     encoder = model.encoder_ if isinstance(model, _COMMITTEES) else encoder
     if encoder is not None:
@@ -190,7 +190,7 @@ def rows_of(model: Any, X: Any, encoder: TableEncoder | None = None) -> Rows:
     return rows
 
 
-def _link(model: Any, of: str) -> Link | None:
+def _link(model: Estimator, of: str) -> Link | None:
     """What is shown of f: itself, the exponential of a logarithm, the logarithm of the odds, or a probability."""
     if not isinstance(of, str) or of not in ("prediction", "probability"):
         raise InputError(sentence("The parameter of= of marginal_effects", "'prediction' or 'probability'", repr(of)))

@@ -7,7 +7,7 @@ all permutations. The best score over the candidates is taken for each, as it wa
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from mercer.data.checks import keyword_hints
 from mercer.data.folds import by_chance, check_names, draw
-from mercer.data.rows import Array, Seed
+from mercer.data.rows import Array, Estimator, PerRow, ScoringLike, Seed, XLike, YLike
 from mercer.displays.errors import NullDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
@@ -30,6 +30,9 @@ from mercer.runtime.progress import Progress
 from mercer.selection.scoring import Classes
 from mercer.selection.search import Search
 from mercer.text import Shown, plain, text_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _HELD = 2**27  # bytes of scores and predictions of the permutations that are scored together
 _ROUNDING = 1e-10  # of a score: ties are no evidence
@@ -74,7 +77,7 @@ class PermutationTest(Shown):
             f"{plain(float(self.null.mean()))})."
         )
 
-    def plot(self, ax: Any = None) -> NullDisplay:
+    def plot(self, ax: Axes | None = None) -> NullDisplay:
         """Draw the scores of the permutations, and that of the targets as observed.
 
         Parameters
@@ -131,14 +134,14 @@ class ColumnTests(Shown):
 @keyword_hints
 @underflow_is_zero
 def permutation_test(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: Estimator,
+    X: XLike,
+    y: YLike,
     *,
     permutations: int = 999,
-    groups: Any = None,
+    groups: PerRow = None,
     blocks: Any = None,
-    scoring: Any = None,
+    scoring: ScoringLike = None,
     columns: Any = None,
     stop_after: int | None = None,
     random_state: Seed = 0,
@@ -229,13 +232,13 @@ def permutation_test(
 
 
 def _column_tests(
-    search: Any,
-    X: Any,
+    search: Estimator,
+    X: XLike,
     y: Array,
     columns: Any,
     draws: Permutations,
     permutations: int,
-    groups: Any,
+    groups: PerRow,
     transformers: Transformers | None,
     verbose: int,
 ) -> ColumnTests:
@@ -263,7 +266,7 @@ def _column_tests(
     return ColumnTests([names[place] for place in places], pvalue, holm(pvalue), own, null, first.scoring)
 
 
-def _is_numeric(X: Any) -> bool:
+def _is_numeric(X: XLike) -> bool:
     try:
         np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
@@ -276,7 +279,7 @@ def _as_good(scores: Array, own: float) -> Array:
     return np.asarray(scores >= own - _ROUNDING * abs(own))
 
 
-def check_search(given: Any, X: Any, scoring: Any = None) -> Any:
+def check_search(given: Any, X: XLike, scoring: ScoringLike = None) -> Any:
     """The search that a search or a model stands for, not fitted; an error for what looks at y in other ways."""
     if isinstance(given, KernelRidge | KernelRidgeClassifier):
         shape = np.shape(X)
@@ -310,7 +313,7 @@ def check_search(given: Any, X: Any, scoring: Any = None) -> Any:
 class Permutations:
     """Row numbers in random orders: any, within blocks, or of whole groups among those of their size."""
 
-    def __init__(self, n: int, groups: Any, blocks: Any, rng: Any) -> None:
+    def __init__(self, n: int, groups: PerRow, blocks: Any, rng: Any) -> None:
         if groups is not None and blocks is not None:
             raise InputError("permutation_test takes groups or blocks, not both. Remove one of them.")
         self.n, self.rng, self.parts = n, rng, [np.arange(n)]
@@ -349,7 +352,7 @@ class BestScores:
         Name of the score.
     """
 
-    def __init__(self, search: Any, X: Any, y: Array, groups: Any) -> None:
+    def __init__(self, search: Estimator, X: XLike, y: Array, groups: PerRow) -> None:
         found, self.kernels, self.alphas = search.prepare(X, y, None, groups)
         X_rows = found.rows.values
         if search.cv is not None and found.classes is not None:

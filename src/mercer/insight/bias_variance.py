@@ -14,16 +14,19 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.data.checks import as_numbers, check_alpha, keyword_hints
-from mercer.data.rows import Array, Seed
+from mercer.data.rows import AlphaLike, Array, Estimator, PerRow, Seed, XLike
 from mercer.errors import InputError, sentence
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
 from mercer.text import Shown, counted, plain, text_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 PARTS = ("bias_squared", "variance", "noise", "risk")
 _METHODS = ("auto", "exact", "monte_carlo")
@@ -117,7 +120,7 @@ class BiasVariance(Shown):
         """The columns of `table` as lists."""
         return {name: values.tolist() for name, values in self.table().items()}
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw it: curves over alpha, or over the test rows where there is one alpha.
 
         Parameters
@@ -169,15 +172,15 @@ class Setting:
         Standard deviations; `noise` is None where `truth` is.
     """
 
-    X: Any
-    X_test: Any
+    X: XLike
+    X_test: XLike
     truth: Any
     truth_test: Array
     noise: Any
     noise_test: Array
 
 
-def _at_both(name: str, given: Any, X: Any, X_test: Any, *, training: bool) -> tuple[Array | None, Array]:
+def _at_both(name: str, given: Any, X: XLike, X_test: XLike, *, training: bool) -> tuple[Array | None, Array]:
     """Values at X, None unless `training` needs them, and at X_test of a function, a number or values."""
     test, differ = X if X_test is None else X_test, training and X_test is not None
     single = name == "noise" and (np.isscalar(given) or getattr(given, "ndim", 1) == 0)
@@ -193,7 +196,7 @@ def _at_both(name: str, given: Any, X: Any, X_test: Any, *, training: bool) -> t
     return (_one_each(name, at, X) if training else None), at_test
 
 
-def _one_each(name: str, values: Any, X: Any) -> Array:
+def _one_each(name: str, values: Any, X: XLike) -> Array:
     """One finite number per row, for noise not negative; a single noise serves all rows."""
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     found = as_numbers(values)
@@ -211,14 +214,14 @@ def _one_each(name: str, values: Any, X: Any) -> Array:
 
 @keyword_hints
 def bias_variance(
-    estimator: Any,
-    X: Any,
+    estimator: Estimator,
+    X: XLike,
     truth: Any,
     noise: Any,
     *,
-    X_test: Any = None,
-    alphas: Any = None,
-    sample_weight: Any = None,
+    X_test: XLike = None,
+    alphas: AlphaLike = None,
+    sample_weight: PerRow = None,
     method: str = "auto",
     sampler: Any = None,
     draws: int = 200,
@@ -310,12 +313,12 @@ def bias_variance(
     return _decompose(found, setting.noise_test**2, ladder, how)
 
 
-def is_smoother(estimator: Any) -> bool:
+def is_smoother(estimator: Estimator) -> bool:
     """Kernel ridge, known by what it offers: this layer stands below the estimators."""
     return hasattr(type(estimator), "effective_dof_") and hasattr(type(estimator), "prior_variance_")
 
 
-def _refuse_contradictions(estimator: Any, method: str, sampler: Any, sample_weight: Any) -> None:
+def _refuse_contradictions(estimator: Estimator, method: str, sampler: Any, sample_weight: PerRow) -> None:
     if method == "exact" and not is_smoother(estimator):
         way_out = "Use method='monte_carlo' for other estimators."
         raise InputError(sentence("The estimator of method='exact'", "KernelRidge", type(estimator).__name__, way_out))
@@ -329,7 +332,7 @@ def _refuse_contradictions(estimator: Any, method: str, sampler: Any, sample_wei
         raise InputError(sentence("sample_weight", "None where a sampler draws the rows", "weights"))
 
 
-def _ladder(estimator: Any, alphas: Any) -> Array:
+def _ladder(estimator: Estimator, alphas: AlphaLike) -> Array:
     """Alphas in the order given."""
     if "alpha" not in estimator.get_params():
         what = "None for an estimator without an alpha"
@@ -339,7 +342,7 @@ def _ladder(estimator: Any, alphas: Any) -> Array:
     return check_alpha(type(estimator).__name__, alphas, np.size(alphas))
 
 
-def _exact(estimator: Any, setting: Setting, ladder: Array | None, sample_weight: Any) -> BiasVariance:
+def _exact(estimator: Estimator, setting: Setting, ladder: Array | None, sample_weight: PerRow) -> BiasVariance:
     """Mean predictions from a fit to the truth itself, one target per alpha; variances from the smoother's weights."""
     model = smoother(estimator, setting.X, setting.truth, ladder, sample_weight)
     m = len(setting.truth_test)
@@ -353,7 +356,7 @@ def _exact(estimator: Any, setting: Setting, ladder: Array | None, sample_weight
     return BiasVariance((bias**2)[at], variance[at], noise[at], ladder, how="exact at the given rows")
 
 
-def smoother(estimator: Any, X: Any, y: Array, ladder: Array | None, sample_weight: Any) -> Any:
+def smoother(estimator: Estimator, X: XLike, y: Array, ladder: Array | None, sample_weight: PerRow) -> Any:
     """Kernel ridge fitted to y once for each alpha; all of them share one spectrum."""
     from sklearn.base import clone
 
@@ -366,7 +369,7 @@ def smoother(estimator: Any, X: Any, y: Array, ladder: Array | None, sample_weig
 
 
 def _training_sets(
-    setting: Setting, sampler: Any, sample_weight: Any, draws: int, rng: np.random.Generator
+    setting: Setting, sampler: Any, sample_weight: PerRow, draws: int, rng: np.random.Generator
 ) -> Iterator[tuple[Any, Array, dict[str, Array]]]:
     """X, y and what else `fit` takes, for every draw: from a sampler, or fresh targets at the fixed rows."""
     more = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.checks import worst_asymmetry
-from mercer.data.rows import Array, Rows, Seed, as_rows
+from mercer.data.rows import Array, Rows, Seed, XLike, as_rows
 from mercer.errors import InputError, sentence
 from mercer.insight.spectrum import GramSpectrum, as_matrix
 from mercer.kernels.base import Kernel
@@ -66,7 +66,7 @@ class MercerCheck(Shown):
 
 def check_mercer(
     kernel_or_matrix: Any,
-    X: Any = None,
+    X: XLike = None,
     *,
     columns: int | Sequence[int] = (1, 2, 3),
     precision: float | None = None,
@@ -173,7 +173,7 @@ def _beside(proof: Certificate | None, *, violated: bool) -> str:
     return f"\nThis holds for these rows; {other}."
 
 
-def _on_rows(kernel: Kernel, X: Any, precision: float) -> MercerCheck:
+def _on_rows(kernel: Kernel, X: XLike, precision: float) -> MercerCheck:
     rows = as_rows(X)
     if not len(rows):
         raise InputError(sentence("X of check_mercer", "at least one row", "none"))

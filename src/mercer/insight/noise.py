@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.checks import as_numbers, check_size, keyword_hints, refuse_not_finite
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Estimator, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.insight.bias_variance import is_smoother, smoother
 from mercer.text import Shown
@@ -58,7 +58,7 @@ class NoiseEstimate(Shown):
 
 
 @keyword_hints
-def noise_estimate(X: Any, y: Any, estimator: Any = None, *, sample_weight: Any = None) -> NoiseEstimate:
+def noise_estimate(X: XLike, y: YLike, estimator: Estimator = None, *, sample_weight: PerRow = None) -> NoiseEstimate:
     """Estimate the standard deviation of the noise in y, the same for all rows.
 
     Without an estimator it is taken from rows with equal inputs, whose targets differ by noise alone. With one it is
@@ -117,7 +117,7 @@ def noise_estimate(X: Any, y: Any, estimator: Any = None, *, sample_weight: Any 
     return _residual(estimator, X, targets, sample_weight, how)
 
 
-def _residual(estimator: Any, X: Any, y: Array, sample_weight: Any, how: str) -> NoiseEstimate:
+def _residual(estimator: Estimator, X: XLike, y: Array, sample_weight: PerRow, how: str) -> NoiseEstimate:
     """Residual sum of squares over its expectation in units of the noise variance, where the fit has no bias."""
     model = smoother(estimator, X, y, None, sample_weight)
     used = model.fitted_.numbers
@@ -134,7 +134,7 @@ def _residual(estimator: Any, X: Any, y: Array, sample_weight: Any, how: str) ->
     return NoiseEstimate(math.sqrt(float(rest @ rest) / degrees), degrees, how)
 
 
-def _from_repeated_inputs(X: Any, y: Array) -> NoiseEstimate:
+def _from_repeated_inputs(X: XLike, y: Array) -> NoiseEstimate:
     """Pooled variance within rows of equal inputs."""
     values = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
     if values.dtype.kind in "biuf" and values.ndim == 2:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows, Seed
+from mercer.data.rows import Array, Rows, Seed, XLike
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.algebra import Power, Product, Scaled, Sum, column_products
 from mercer.kernels.products import Constant
@@ -296,7 +296,7 @@ class ApproximateFeatures(Brief):
 
 
 def approximate(
-    kernel: Kernel, X: Any, count: int, method: str, random_state: Seed, probability: float
+    kernel: Kernel, X: XLike, count: int, method: str, random_state: Seed, probability: float
 ) -> ApproximateFeatures:
     """What `Kernel.approximate_features` returns."""
     rows = kernel.read(X)

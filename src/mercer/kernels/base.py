@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, dataclass_transform
 import numpy as np
 
 from mercer.data.checks import as_numbers
-from mercer.data.rows import Array, Rows, Seed, as_rows
+from mercer.data.rows import Array, Rows, Seed, XLike, as_rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.labels import argument
 from mercer.kernels.value import Value
@@ -116,7 +116,7 @@ class Kernel(Value):
         """Whether rows may be objects, or tables with columns that are not numbers."""
         return self.kind in ("objects", "any")
 
-    def read(self, X: Any) -> Rows:
+    def read(self, X: XLike) -> Rows:
         """What people have, as the rows this kernel takes."""
         rows = as_rows(X, objects=self.kind == "objects")
         self.check(rows)
@@ -213,7 +213,7 @@ class Kernel(Value):
 
     # -- what everyone can ask --------------------------------------------------------------------
 
-    def __call__(self, X: Any, Z: Any = None, *, dtype: DTypeLike = np.float64) -> Array:
+    def __call__(self, X: XLike, Z: Any = None, *, dtype: DTypeLike = np.float64) -> Array:
         """The matrix k(x, z) of all rows of X against all rows of Z, or of X against itself.
 
         Parameters
@@ -231,7 +231,7 @@ class Kernel(Value):
 
         return matrix(self, X, Z, dtype)
 
-    def diag(self, X: Any) -> Array:
+    def diag(self, X: XLike) -> Array:
         """k(x, x) of every row, without the matrix.
 
         Examples
@@ -246,7 +246,7 @@ class Kernel(Value):
         finite_on(self, rows)
         return self.diagonal(rows)
 
-    def feature_map(self, X: Any) -> Array:
+    def feature_map(self, X: XLike) -> Array:
         """Explicit features with phi(x)'phi(z) = k(x, z), where they are finite.
 
         Examples
@@ -259,7 +259,7 @@ class Kernel(Value):
         self._promise_features(rows, 8 * len(rows), f"A table of {len(rows)} x {{}} features")
         return self.features(rows)
 
-    def feature_names(self, X: Any) -> list[str]:
+    def feature_names(self, X: XLike) -> list[str]:
         """A name for every column of `feature_map(X)`: the DataFrame's columns, or x1, x2, ..., and their products.
 
         Factors stand in front: an integer, sqrtN for the root of one, otherwise a short decimal.
@@ -289,7 +289,7 @@ class Kernel(Value):
 
     def approximate_features(
         self,
-        X: Any,
+        X: XLike,
         count: int = 200,
         *,
         method: str = "auto",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel, Slopes
 from mercer.kernels.pair import Pair, Scratch, squared_norms
@@ -86,7 +86,7 @@ def check_values(kernel: Kernel, values: Any, pair: Pair) -> Array:
     return result
 
 
-def matrix(kernel: Kernel, X: Any, Z: Any, dtype: DTypeLike) -> Array:
+def matrix(kernel: Kernel, X: XLike, Z: Any, dtype: DTypeLike) -> Array:
     """The whole matrix k(X, Z) from what a person gives."""
     try:
         known = np.dtype(dtype) in (np.float64, np.float32)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Estimator
 from mercer.errors import InputError, MercerWarning
 from mercer.estimators import (
     KernelLogistic,
@@ -245,7 +245,7 @@ def search_of(question: Question, kernels: list[Kernel]) -> Any:
     return kind(kernels, ALPHAS, fit_intercept=question.intercept)
 
 
-def errors_of(search: Any, question: Question) -> Array:
+def errors_of(search: Estimator, question: Question) -> Array:
     """The errors of every candidate of a fitted search (kernels x alphas)."""
     scores = np.reshape(search.cv_results_["mean_test_score"], (len(search.kernels_), len(search.alphas_)))
     return np.asarray(as_error(scores, question))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.rows import Estimator
 from mercer.errors import InputError, MercerError
 from mercer.estimators.nesting import nested_cross_validate
 from mercer.lab.answers import ALPHAS, WIDTHS, around, as_error, errors_of, quiet, search_of
@@ -54,7 +55,7 @@ class Job:
     share: float = 0.0
     result: dict[str, Any] | None = None
     error: str = ""
-    search: Any = None
+    search: Estimator = None
     nested: Any = None
     stop: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, sentence
 from mercer.kernels import Kernel, parse
 
@@ -37,7 +37,7 @@ class Points:
         Whether the targets are two labels.
     """
 
-    X: Any
+    X: XLike
     y: Array
     labels: bool
 
@@ -100,7 +100,7 @@ def read_points(given: Any) -> Points:
         raise InputError(sentence("points", "an object with x and y", type(given).__name__))
     x, labels = given["x"], given.get("labels") is True
     words = isinstance(x, list) and bool(x) and isinstance(x[0], str)
-    X: Any = _words(x, _MOST_WORDS) if words else _rows(x, MOST_ROWS, "points", None)
+    X: XLike = _words(x, _MOST_WORDS) if words else _rows(x, MOST_ROWS, "points", None)
     y = _rows([[each] for each in given["y"]] if isinstance(given["y"], list) else None, MOST_ROWS, "targets", 1)[:, 0]
     if len(X) != len(y):
         raise InputError(f"There must be as many points as targets; got {len(X)} and {len(y)}.")

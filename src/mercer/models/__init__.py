@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.data.checks import keyword_hints
+from mercer.data.rows import Estimator
 from mercer.errors import InputError, ModelFileError
 from mercer.estimators.table_model import without_rows
 from mercer.models.records import MISFITS, FileStamp, check_account, check_model, restored, written
@@ -21,7 +22,7 @@ _WAY_OUT = " Use another copy of the file, or save the model again."
 
 
 @keyword_hints
-def save(model: Any, path: str | os.PathLike[str], *, rows: bool = True) -> None:
+def save(model: Estimator, path: str | os.PathLike[str], *, rows: bool = True) -> None:
     """Write a fitted model to a file that `load` reads; predictions will be the same to the last bit.
 
     The file appears whole or not at all. It holds the training rows, which most kernels need to predict.

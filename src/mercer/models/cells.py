@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.rows import Rows
+from mercer.data.rows import Array, Rows
 from mercer.errors import ModelFileError
 from mercer.kernels import Kernel
 from mercer.local.cells import CellProblem, CellSolution, LocalFit
@@ -112,7 +112,7 @@ def _is_sound(record: dict[str, Any]) -> bool:
     )
 
 
-def _weigh_first(weights: Any, n: int) -> bool:
+def _weigh_first(weights: Array, n: int) -> bool:
     """Whether the first n weights are positive and the others zero."""
     return bool((weights[:n] > 0).all() and (weights[n:] == 0).all())
 

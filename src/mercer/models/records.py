@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Estimator
 from mercer.errors import InputError, ModelFileError, sentence
 from mercer.estimators.local import LocalCore
 from mercer.estimators.table_model import FeatureRegressor, TableModel
@@ -128,7 +128,7 @@ def _pipeline(steps: list[tuple[str, Any]]) -> Pipeline:
     return Pipeline(steps)
 
 
-def written(model: Any, stamp: FileStamp) -> tuple[str, dict[str, Array]]:
+def written(model: Estimator, stamp: FileStamp) -> tuple[str, dict[str, Array]]:
     """The record of a model as text, and the arrays it names."""
     writer = ModelWriter()
     record = {"account": account(model), "model": writer.value(model, "The model")}
@@ -159,7 +159,7 @@ def restored(text: str, arrays: dict[str, Array]) -> Any:
     return model
 
 
-def account(model: Any) -> dict[str, Any]:
+def account(model: Estimator) -> dict[str, Any]:
     """What a model is, in a few words."""
     name = type(model).__name__
     if isinstance(model, TableModel):
@@ -178,7 +178,7 @@ def account(model: Any) -> dict[str, Any]:
         alphas = [each.alpha for each in model.members_]
         words, rows = " + ".join(members), int(model.models_[0].X_fit_.shape[0])
     else:
-        inner = getattr(model, "best_estimator_", model)
+        inner: Estimator = getattr(model, "best_estimator_", model)
         words = repr(inner.kernel_)
         rows = inner.n_rows_ if hasattr(inner, "landmarks_") else int(inner.X_fit_.shape[0])
         alphas = _alphas(inner)
@@ -187,7 +187,7 @@ def account(model: Any) -> dict[str, Any]:
     return {"class": name, "kernel": words, "alpha": alpha, "rows": rows, "columns": columns}
 
 
-def _alphas(model: Any) -> list[float]:
+def _alphas(model: Estimator) -> list[float]:
     """The alphas that a model was fitted with; none of neighbours."""
     if isinstance(model, LocalCore):
         return [model.fitted_.alpha]
@@ -209,7 +209,7 @@ def check_account(record: dict[str, Any]) -> dict[str, Any]:
     return dict(found)
 
 
-def check_model(model: Any) -> None:
+def check_model(model: Estimator) -> None:
     """Raise an error unless this is a fitted model of a class that can be saved."""
     name = type(model).__name__
     if type(model) is Pipeline:

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 import mercer.estimators as catalogue
 from mercer.data.folds import Folds, Split
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Estimator
 from mercer.errors import ModelFileError
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.calibration import Temperature
@@ -171,7 +171,7 @@ _DERIVED_OF: dict[type, set[str]] = {
 }  # fmt: skip
 
 
-def state_of(model: Any) -> dict[str, Any]:
+def state_of(model: Estimator) -> dict[str, Any]:
     """The attributes of a fitted estimator that are stored."""
     left_out = {*_derived(type(model)), *model.get_params(deep=False)}
     state = {name: value for name, value in vars(model).items() if name not in left_out}
@@ -182,7 +182,7 @@ def state_of(model: Any) -> dict[str, Any]:
     return state
 
 
-def params_of(model: Any) -> dict[str, Any]:
+def params_of(model: Estimator) -> dict[str, Any]:
     """The parameters of an estimator, as they were at fit."""
     given: dict[str, Any] = model.get_params(deep=False)
     return given | {name: value for name, value in vars(model).get("_as_fitted", {}).items() if name in given}
@@ -196,7 +196,7 @@ def _derived(cls: type) -> set[str]:
 def build(name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
     """An estimator from its parameters and stored attributes."""
     cls = ESTIMATORS[name]
-    model: Any = cls(**params)
+    model: Estimator = cls(**params)
     validate(model)
     alpha = np.asarray(params.get("alpha", 1.0))
     sound = alpha.dtype.kind not in "iuf" or bool((np.isfinite(alpha) & (alpha >= 0)).all())
@@ -283,7 +283,7 @@ def _matches(value: Any, hint: Any) -> bool:
     return all(_matches(each, inner[0]) for each in value)
 
 
-def check_works(model: Any) -> None:
+def check_works(model: Estimator) -> None:
     """Predict a row or two: raises an error if the parts of a model do not fit one another."""
     if isinstance(model, Pipeline):
         check_works(model.steps[-1][1])
@@ -305,6 +305,6 @@ def check_works(model: Any) -> None:
         need(len(found) == min(2, rows.shape[0]) and finite, "it does not predict its own rows")
 
 
-def is_fitted(model: Any) -> bool:
+def is_fitted(model: Estimator) -> bool:
     """Whether `fit` has set attributes; models that are their fields always are."""
     return is_dataclass(model) or any(name.endswith("_") for name in vars(model))

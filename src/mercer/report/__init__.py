@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from mercer.data.checks import keyword_hints
+from mercer.data.rows import Estimator, PerRow, XLike, YLike
 from mercer.estimators.auto_extra import refuse_extra
 from mercer.report.evaluation import gather
 from mercer.report.facts import Origin
@@ -16,15 +17,15 @@ __all__ = ["Origin", "write_report"]
 
 @keyword_hints
 def write_report(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: Estimator,
+    X: XLike,
+    y: YLike,
     path: str | os.PathLike[str],
     *,
     evaluation: Any = None,
     target: str = "y",
-    sample_weight: Any = None,
-    groups: Any = None,
+    sample_weight: PerRow = None,
+    groups: PerRow = None,
     origin: Origin | None = None,
 ) -> None:
     """Write a report about a fitted model: summary, data, model selection, out-of-sample error, predictions, warnings.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 from mercer.data.checks import keyword_hints
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Estimator, PerRow, XLike, YLike
 from mercer.displays import EffectDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators.pipelines import Transformers, column_names, column_values, with_column
@@ -23,6 +23,9 @@ from mercer.report.subject import AS_TRANSFORMED, Subject, subject_of
 from mercer.tables import Column
 from mercer.tables.columns import Scale
 from mercer.text import Shown, legible, plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 KINDS = ("local", "average")
 _ROWS = 300  # that are moved along a column
@@ -73,7 +76,7 @@ class ColumnEffect(Shown):
         how = "Average prediction" if self.kind == "average" else "Change"
         return f"{how} of {legible(self.of)} along {legible(self.column)}: from {ends[0]} to {ends[1]}."
 
-    def plot(self, ax: Any = None) -> EffectDisplay:
+    def plot(self, ax: Axes | None = None) -> EffectDisplay:
         """Draw, with a band of two standard errors.
 
         Parameters
@@ -97,15 +100,15 @@ def _value_text(value: Any) -> str:
 
 @keyword_hints
 def column_effect(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: Estimator,
+    X: XLike,
+    y: YLike,
     column: str | int,
     *,
     kind: str = "local",
     label: Any = None,
     target: str = "y",
-    groups: Any = None,
+    groups: PerRow = None,
 ) -> ColumnEffect:
     """How predictions change along a column, with standard errors.
 

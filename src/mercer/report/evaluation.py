@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.checks import keyword_hints
+from mercer.data.rows import Estimator, PerRow, XLike, YLike
 from mercer.displays import SpectrumDisplay
 from mercer.inference.effects import MarginalEffects
 from mercer.inference.influence import Influence
@@ -144,14 +145,14 @@ class ModelEvaluation(Shown):
 
 @keyword_hints
 def evaluate(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: Estimator,
+    X: XLike,
+    y: YLike,
     *,
     evaluation: Any = None,
     target: str = "y",
-    sample_weight: Any = None,
-    groups: Any = None,
+    sample_weight: PerRow = None,
+    groups: PerRow = None,
 ) -> ModelEvaluation:
     """Evaluate a fitted model: out-of-sample error, coverage, calibration, importance of columns and warnings.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from mercer.data.rows import Estimator
 from mercer.estimators.auto_core import correct_digits
 from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
@@ -188,7 +188,7 @@ class SearchChoice:
     agreed: tuple[int, int]
     families: tuple[tuple[str, int], ...]
     digits: float
-    search: Any
+    search: Estimator
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ def _bound_names(bounds: list[str], subject: Subject) -> tuple[str, ...]:
     return (*whole, *(f"{name} of {listed(list(dict.fromkeys(own)))}" for name, own in owners.items()))
 
 
-def _search(model: Any, judged: Judgement) -> SearchChoice:
+def _search(model: Estimator, judged: Judgement) -> SearchChoice:
     table, choice = model.table_, model.choice_
     kept = isinstance(table, SearchTable)  # a file keeps the text of it alone
     chosen = judged.result.chosen
@@ -280,7 +280,7 @@ def _search(model: Any, judged: Judgement) -> SearchChoice:
     )
 
 
-def _best(model: Any) -> tuple[tuple[RankedCandidate, ...], int]:
+def _best(model: Estimator) -> tuple[tuple[RankedCandidate, ...], int]:
     """The best candidates and the best candidate, and how many are as good within one standard error."""
     table, choice = model.table_, model.choice_
     mean, error = table.mean.mean(axis=2), table.standard_error(model.folds_).mean(axis=2)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Estimator, ScoringLike
 from mercer.errors import IllConditionedWarning, InputError, sentence
 from mercer.estimators.auto_evaluation import SIGNAL, Evaluation
 from mercer.estimators.evaluation import AsError, cross_validate
@@ -150,7 +150,7 @@ def _judge_auto(subject: Subject, result: Evaluation | None) -> Judgement:
     return Judgement(measure, *numbers, how, predicted, error, naive_how, share=classes, outer=False, signal=z)
 
 
-def _labels(model: Any, votes: Array, y: Array) -> Array:
+def _labels(model: Estimator, votes: Array, y: Array) -> Array:
     """Labels from out-of-fold votes as the fit counts them: calibrated without the fold that is judged."""
     folds, numbers = model.committee_.folds, np.searchsorted(model.classes_, y)
     found = np.empty(len(y), dtype=np.intp)
@@ -183,7 +183,7 @@ def baseline_score(subject: Subject, how: dict[str, Any]) -> float:
     return dummy_score(subject.Z, subject.y, subject.model.scoring, how, classifier=subject.classifier)
 
 
-def dummy_score(Z: Array, y: Array, scoring: Any, how: dict[str, Any], *, classifier: bool) -> float:
+def dummy_score(Z: Array, y: Array, scoring: ScoringLike, how: dict[str, Any], *, classifier: bool) -> float:
     """The cross-validated score of a model that does not look at Z."""
     dummy = DummyClassifier() if classifier else DummyRegressor()
     return float(cross_validate(dummy, Z, y, scoring=scoring, **how).mean)

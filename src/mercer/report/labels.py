@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.calibration import calibration_curve
@@ -16,7 +15,7 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Estimator
 from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
 
@@ -191,7 +190,7 @@ def _pool_rare_labels(names: list[str], matrix: Array, order: Array) -> tuple[tu
     return (*(names[k] for k in kept), OTHERS), pooled
 
 
-def held_out_probabilities(model: Any, y: Array) -> tuple[Array, Array]:
+def held_out_probabilities(model: Estimator, y: Array) -> tuple[Array, Array]:
     """Held-out probabilities of every label, and the numbers of the labels that came true, of rows that have some."""
     if hasattr(model, "committee_"):
         rows, values = model.rows_used_, model.committee_.held_out

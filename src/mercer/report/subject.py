@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Estimator, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.base import RidgeCore
@@ -56,8 +56,8 @@ class Subject:
         What makes Z of X in a Pipeline, unless `encoder` does.
     """
 
-    model: Any
-    X: Any
+    model: Estimator
+    X: XLike
     Z: Array
     y: Array
     columns: tuple[Column, ...]
@@ -97,7 +97,9 @@ class Subject:
         return [int(place) for place in np.unique(self.place)]
 
 
-def subject_of(model: Any, X: Any, y: Any, *, target: str, weights: Any = None, groups: Any = None) -> Subject:
+def subject_of(
+    model: Estimator, X: XLike, y: YLike, *, target: str, weights: PerRow = None, groups: PerRow = None
+) -> Subject:
     """The model, the table and the numbers, checked against one another.
 
     Parameters
@@ -159,14 +161,14 @@ def _match_rows(rows: int, targets: int, fitted: int) -> None:
         raise InputError(sentence("X and y of a report", "the training data of the model", got))
 
 
-def _as_search(model: Any, y: Array, weights: Any) -> SearchCore:
+def _as_search(model: Estimator, y: Array, weights: PerRow) -> SearchCore:
     """A fitted model as a fitted search with one candidate."""
     _match_rows(len(y), len(y), len(model.X_fit_))
     search = search_of(model, Rows(model.X_fit_).width)
     return search.fit(like_training(model, model.X_fit_), y, weights)
 
 
-def _targets(model: Any, y: Array) -> Array:
+def _targets(model: Estimator, y: Array) -> Array:
     """Targets of the kind that the model was fitted to."""
     if hasattr(model, "predict_proba"):
         if not np.isin(y, model.classes_).all():
@@ -181,7 +183,7 @@ def _targets(model: Any, y: Array) -> Array:
         raise InputError(sentence("y of a report", "numbers", repr(y[:3].tolist()))) from None
 
 
-def _plain(model: Any, X: Any) -> tuple[Array, tuple[Column, ...], Array]:
+def _plain(model: Estimator, X: XLike) -> tuple[Array, tuple[Column, ...], Array]:
     """A table of numbers, each column of which is used as it is."""
     try:
         Z = np.asarray(X, dtype=np.float64)
@@ -213,7 +215,7 @@ def _number(name: str, values: Array, z: Array, why: str) -> Column:
     return Column(name, "number", why, outputs=(name,), scale=scale)
 
 
-def _transformed_table(transformers: Transformers, X: Any) -> tuple[Array, tuple[Column, ...], Array]:
+def _transformed_table(transformers: Transformers, X: XLike) -> tuple[Array, tuple[Column, ...], Array]:
     """A table in front of transformers: its own columns where each became columns of its own, by a line or as levels.
 
     Other columns are shown as the transformers give them.

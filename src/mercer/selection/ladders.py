@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.folds import Folds
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import AlphaLike, Array, Rows
 from mercer.errors import InputError, MercerWarning, nearest, sentence, warn
 from mercer.kernels import (
     Cosine,
@@ -191,7 +191,7 @@ def round_rungs(ladder: Array) -> Array:
     return np.array([float(f"{rung:.3g}") for rung in ladder])
 
 
-def resolve_alphas(alphas: Any, kernels: Sequence[Kernel], rows: Rows, n: int | None = None) -> Array:
+def resolve_alphas(alphas: AlphaLike, kernels: Sequence[Kernel], rows: Rows, n: int | None = None) -> Array:
     """The ladder of alphas: as given, or from the spectra of the kernels on a sample of rows.
 
     `n`: how many rows there are, where `rows` are but a sample of them.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.checks import sizes
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Estimator, ScoringLike, XLike, YLike
 from mercer.errors import InputError, MercerWarning, nearest, sentence, warn
 from mercer.selection.removals import Removals, label_targets
 
@@ -324,7 +324,7 @@ class Scoring:
             return -as_score(self.name, self.loss(y, outcome))
         return self.score_by(_Stub(outcome, values, classes), np.zeros((len(y), 1)), y, weights)
 
-    def score_by(self, model: Any, X: Any, y: Array, weights: Array | None) -> float:
+    def score_by(self, model: Estimator, X: XLike, y: Array, weights: Array | None) -> float:
         """Score of a fitted model, with sample weights where the scorer asked for them."""
         extra = {"sample_weight": weights.copy()} if self.weighted and weights is not None else {}
         return as_score(self.name, self.scorer(model, X, y, **extra))
@@ -361,7 +361,7 @@ class _Stub:
         if classes is not None:
             self.classes_ = classes.labels
 
-    def fit(self, X: Any, y: Any = None) -> _Stub:
+    def fit(self, X: XLike, y: YLike = None) -> _Stub:
         """Return self."""
         return self
 
@@ -374,15 +374,15 @@ class _Stub:
         model = DummyClassifier() if hasattr(self, "classes_") else DummyRegressor()
         return model.__sklearn_tags__()
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: XLike) -> Array:
         """The held-out predictions."""
         return self.outcome
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: XLike) -> Array:
         """The held-out decision values."""
         return self.values[:, 0] if self.values.shape[1] == 1 else self.values
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: XLike) -> Array:
         """Raise an error: there are no probabilities before the calibration."""
         raise InputError(
             "scoring must be a scorer of labels or decision values; got one that needs probabilities, which are "
@@ -390,7 +390,7 @@ class _Stub:
         )
 
 
-def resolve_scoring(scoring: Any, *, classifier: bool) -> Scoring:
+def resolve_scoring(scoring: ScoringLike, *, classifier: bool) -> Scoring:
     """What a `scoring` argument means.
 
     Examples

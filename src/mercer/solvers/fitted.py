@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mercer.data.checks import sizes
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import InputError
 from mercer.kernels.base import ENDLESS, Kernel
 from mercer.kernels.products import Linear
@@ -78,7 +78,7 @@ class FittedRidge:
     """
 
     kernel: Kernel
-    X: Any
+    X: XLike
     names: Sequence[str] | None
     weights: Array | None
     targets: Array
@@ -100,7 +100,7 @@ class FittedRidge:
     @underflow_is_zero
     def fit(
         kernel: Kernel,
-        X: Any,
+        X: XLike,
         Y: Array,
         alphas: Array,
         weights: Array | None,

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, XLike, YLike
 from mercer.errors import InputError, MercerWarning, nearest, sentence, warn
 from mercer.tables.cells import read_cells, texts_of
 from mercer.tables.columns import Column, encode, is_truth, learn, output_names, round_range
@@ -116,7 +116,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.kinds, self.drop, self.decimal, self.thousands, self.missing, self.date_format, self.strict
         )
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: XLike, y: YLike = None) -> Self:
         """Decide what each column is, and learn from the rows how to encode it.
 
         Parameters
@@ -133,7 +133,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._learn(as_table(X), self.settings)
         return self
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: XLike) -> Array:
         """Encode a table as numbers, one row per row.
 
         Parameters
@@ -163,7 +163,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         _check_feature_names_in(self, input_features)
         return np.array(self.names_out_, dtype=object)
 
-    def encode(self, X: Any) -> Encoded:
+    def encode(self, X: XLike) -> Encoded:
         """The table as numbers, with a report about what is unlike the training table.
 
         Examples
@@ -200,7 +200,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         told = tuple(each for each in found if each.missing or each.unseen or each.outside)
         return Encoded(values, EncoderReport(table.rows, int(outside.sum()), told))
 
-    def texts(self, X: Any) -> Array:
+    def texts(self, X: XLike) -> Array:
         """The text columns as they are, for a kernel on texts; without white space around, missing ones are empty.
 
         Examples
@@ -294,7 +294,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 warn_of_left_out(column, read[place])
         self.set_columns(columns, settings, style, named=table.named)
 
-    def pinned(self, X: Any) -> tuple[Any, TableEncoder]:
+    def pinned(self, X: XLike) -> tuple[Any, TableEncoder]:
         """A named table with its texts read, and the encoder for parts of it: what all rows tell is told once.
 
         The format of dates and numbers, and whether a column counts the rows, cannot be seen in every part. Tables

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.checks import as_names
-from mercer.data.rows import Array
+from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, nearest, warn
 from mercer.tables import TableEncoder
 from mercer.tables.cells import Cells, number_texts
@@ -217,7 +217,7 @@ def encode_new(source: str, encoder: TableEncoder) -> Iterator[Array]:
     yield encoder.transform(columns_for(encoder, table.columns))
 
 
-def columns_for(encoder: TableEncoder, X: Any) -> Any:
+def columns_for(encoder: TableEncoder, X: XLike) -> Any:
     """The columns of a table that an encoder needs, by name; tables without names as they are."""
     table, needed = as_table(X), rules_of(encoder).kinds
     if not table.named:

@@ -10,6 +10,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
+from mercer.data.rows import XLike
 from mercer.errors import InputError, sentence
 from mercer.tables.delimited import refuse_twice
 
@@ -38,7 +39,7 @@ class Table:
     column: Callable[[int], Any]
 
 
-def as_table(X: Any) -> Table:
+def as_table(X: XLike) -> Table:
     """Take a DataFrame (pandas, polars, pyarrow), a mapping of columns, an array or a list of rows.
 
     Examples
@@ -120,7 +121,7 @@ def _table_of_rows(X: Sequence[Any]) -> Table:
     return Table(_numbered_names(width), False, len(X), column)
 
 
-def _array(X: Any) -> Table:
+def _array(X: XLike) -> Table:
     if X is None or isinstance(X, str | bytes) or not hasattr(X, "__array__"):
         raise InputError(
             sentence(_WHAT, "a DataFrame, a mapping of columns, an array or a list of rows", type(X).__name__)

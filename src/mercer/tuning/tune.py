@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.checks import as_numbers, check_intercept, check_size, check_weights, keyword_hints, refuse_not_finite
-from mercer.data.rows import Rows, Seed
+from mercer.data.rows import PerRow, Rows, Seed, XLike, YLike
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import underflow_is_zero
@@ -145,11 +145,11 @@ class Settings:
 @keyword_hints
 def tune(
     kernel: Kernel,
-    X: Any,
-    y: Any,
+    X: XLike,
+    y: YLike,
     *,
     objective: str = "loo",
-    sample_weight: Any = None,
+    sample_weight: PerRow = None,
     fit_intercept: bool = False,
     per_column_widths: bool = False,
     bounds: dict[str, tuple[float, float]] | None = None,
@@ -258,7 +258,7 @@ def _refuse_untunable(kernel: Kernel, bounds: Any) -> None:
             raise InputError(sentence(f"bounds of {name!r}", "two positive numbers, the lower one first", repr(ends)))
 
 
-def _problem(kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, intercept: bool) -> tuple[Rows, Problem]:
+def _problem(kernel: Kernel, X: XLike, y: YLike, sample_weight: PerRow, *, intercept: bool) -> tuple[Rows, Problem]:
     if not isinstance(kernel, Kernel):
         raise InputError(sentence("kernel of tune", "a kernel, such as Gaussian(1.0)", repr(kernel)))
     check_intercept("tune", intercept)

@@ -15,7 +15,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from mercer.data.checks import as_names
-from mercer.data.rows import Array
+from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, sentence
 from mercer.runtime.disk import SourceStamp
 from mercer.runtime.memory import promise
@@ -114,7 +114,7 @@ def fingerprint(values: Any) -> str:
     return digest.hexdigest()
 
 
-def open_arrays(X: Any, asked: RolesGiven) -> Source:
+def open_arrays(X: XLike, asked: RolesGiven) -> Source:
     """A table of numbers with what belongs to it."""
     if len(X.shape) != 2:
         got = f"{X.shape[0]} numbers" if len(X.shape) == 1 else f"{len(X.shape)} dimensions"
@@ -126,7 +126,7 @@ def open_arrays(X: Any, asked: RolesGiven) -> Source:
     return _open((X, Y, weights, keys), Layout(X.shape[1], labels=asked.labels))
 
 
-def as_frame(X: Any) -> Any:
+def as_frame(X: XLike) -> Any:
     """A DataFrame of pandas, polars, pyarrow or another library that narwhals knows; None for what is none."""
     try:
         frame = nw.from_native(X, eager_only=True, pass_through=True)

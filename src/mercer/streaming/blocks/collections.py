@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.checks import as_names, kind_of, kind_of_names, one_kind
+from mercer.data.rows import XLike
 from mercer.errors import InputError, sentence
 from mercer.runtime.dask import compute, delayed
 from mercer.streaming.blocks.arrays import array_part, as_frame, fingerprint, frame_layout, read_frame, refuse_length
@@ -58,7 +59,7 @@ class LazyPart:
         return self.fill(compute(self.pieces)).blocks(at_once, skip)
 
 
-def open_collection(X: Any, asked: RolesGiven) -> Source:
+def open_collection(X: XLike, asked: RolesGiven) -> Source:
     """A Dask array or DataFrame with what belongs to it."""
     named = hasattr(X, "npartitions") and hasattr(X, "columns")
     if not named and getattr(X, "ndim", 0) != 2:
@@ -88,7 +89,7 @@ def _is_lazy(value: Any) -> bool:
     return hasattr(value, "__dask_graph__") and type(value).__module__.partition(".")[0].startswith("dask")
 
 
-def _refuse_kinds(X: Any, asked: RolesGiven, others: list[list[Any]], tables: list[Any]) -> None:
+def _refuse_kinds(X: XLike, asked: RolesGiven, others: list[list[Any]], tables: list[Any]) -> None:
     """Refuse labels or keys that are of one kind in a partition and of another kind in the next.
 
     Their type settles it. Where Dask only knows that they are objects, each partition is asked for its kind.

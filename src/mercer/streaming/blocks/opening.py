@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.rows import PerRow, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.streaming.blocks.arrays import as_frame, as_stored, open_arrays, open_frame, open_npy
 from mercer.streaming.blocks.collections import open_collection
@@ -23,7 +24,9 @@ _KINDS = (
 )
 
 
-def as_source(X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None, labels: bool = False) -> Source:
+def as_source(
+    X: XLike, y: YLike = None, *, sample_weight: PerRow = None, groups: PerRow = None, labels: bool = False
+) -> Source:
     r"""Open a table so that it can be read in passes, a block of rows at a time.
 
     =======================================  ==============================================================
@@ -98,7 +101,7 @@ def as_source(X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any =
     return open_arrays(table, asked)
 
 
-def _is_blocks(X: Any) -> bool:
+def _is_blocks(X: XLike) -> bool:
     """Whether something is blocks and not a table: a list whose first element is a block, or no sequence of rows."""
     if hasattr(X, "__array__"):
         return False

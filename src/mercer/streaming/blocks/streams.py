@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from mercer.data.checks import as_names, kind_of_names, one_kind
+from mercer.data.rows import XLike
 from mercer.errors import InputError, sentence
 from mercer.streaming.blocks.source import Part, Source
 from mercer.streaming.blocks.table import Block, Columns, Layout, RolesGiven
@@ -17,7 +18,7 @@ _FORM = "X alone, (X, y), (X, y, weights) or (X, y, weights, groups)"
 _AFRESH = "Pass a list, an object whose __iter__ restarts, or a function that returns a new iterator."
 
 
-def open_stream(X: Any, asked: RolesGiven) -> Source:
+def open_stream(X: XLike, asked: RolesGiven) -> Source:
     """An iterable of blocks, or a function without arguments that starts one."""
     for what, given in asked.items():
         if given is not None:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, YLike
 from mercer.errors import InputError, nearest, sentence
 from mercer.streaming.blocks.cells import Naming, as_labels, as_matrix, as_weights
 from mercer.tables.delimited import refuse_twice
@@ -181,7 +181,7 @@ class RolesGiven:
         Whether y holds labels; then a list of texts is labels, not names.
     """
 
-    y: Any = None
+    y: YLike = None
     weights: Any = None
     groups: Any = None
     labels: bool = False
