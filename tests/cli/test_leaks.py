@@ -10,9 +10,12 @@ from written_tables import written
 from mercer.cli.leaks import find_leaks
 from mercer.cli.options import TableOptions
 from mercer.cli.preparing import prepare
-from mercer.report.judging import Judgement
+from mercer.selection.outcome import ROOT_MEAN_SQUARE, Outcome
 
-POOR, PERFECT = (Judgement("root mean squared error", error, 0.1, 1.0, "by hand") for error in (0.9, 0.001))
+POOR, PERFECT = (
+    Outcome(ROOT_MEAN_SQUARE, "by hand", np.array([[-error]]), -error, 0.1, "by hand", base=-1.0)
+    for error in (0.9, 0.001)
+)
 
 
 @pytest.fixture

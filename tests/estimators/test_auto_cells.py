@@ -89,7 +89,7 @@ def test_what_needs_one_system_of_all_rows_is_refused(in_cells):
 def test_the_outer_loop_repeats_everything(in_cells):
     X, y = table(450)
     result = AutoRegressor(committee=False).evaluate(X, y, cv=2)
-    assert result.errors.shape == (2,)
+    assert result.errors.shape == (1, 2)
     assert result.error < result.baseline
 
 

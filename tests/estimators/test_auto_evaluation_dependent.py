@@ -6,13 +6,13 @@ import pytest
 from mercer import AutoClassifier, AutoRegressor, KernelRidgeCV
 from mercer.errors import MercerWarning
 from mercer.estimators.auto_evaluation import (
-    doubt,
     error_spread,
     paired,
     root_mean_square,
     tuning_factor,
 )
 from mercer.kernels import Gaussian
+from mercer.selection.outcome import doubt
 from mercer.selection.table import mean_with_error
 from remembered import fitted
 
@@ -60,7 +60,7 @@ def test_noise_that_groups_share_is_no_signal(kind):
 def test_an_outer_loop_takes_groups_as_dependent():
     X, y, groups = grouped(1)
     found = AutoRegressor(committee=False).evaluate(X, y, cv=5, groups=groups)
-    off = (found.predictions - y)[:, None]
+    off = (found.predictions[0] - y)[:, None]
     assert found.standard_error == pytest.approx(root_mean_square(off, groups)[1][0])
     assert found.signal < 2
 

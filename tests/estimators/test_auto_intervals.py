@@ -129,8 +129,8 @@ def test_several_targets_are_told_apart(rng):
     assert "For target 1 the model is not better than the baseline." in words
     assert "out-of-fold error, in deviations" in words
     result = AutoRegressor(committee=False).evaluate(X, Y, cv=3)
-    assert result.predictions.shape == (60, 2)
-    assert result.errors.shape == (3, 2)
+    assert result.predictions.shape == (1, 60, 2)
+    assert result.errors.shape == (1, 3, 2)
     assert result.error.shape == result.baseline.shape == result.standard_error.shape == (2,)
     assert "90 % intervals contain" in str(result)
 

@@ -63,8 +63,8 @@ def test_predicting_the_future_of_a_walk_is_harder_than_filling_its_gaps(rng):
     assert ahead.error_ > 1.5 * between.error_
     result = AutoRegressor().evaluate(X, y, cv=3, time=time)
     assert result.error > 1.5 * between.error_
-    assert np.isnan(result.predictions[:30]).all()
-    assert np.isfinite(result.predictions[30:]).all()
+    assert np.isnan(result.predictions[0, :30]).all()
+    assert np.isfinite(result.predictions[0, 30:]).all()
 
 
 @BOTH
@@ -92,7 +92,7 @@ def test_the_outer_folds_are_trained_on_what_came_before(rng):
     assert sorted(set(folds)) == [-1, 0, 1, 2, 3]
     for fold in range(4):
         assert time[trained_on(folds, fold)].max() < time[folds == fold].min()
-    assert AutoRegressor(committee=False).evaluate(X, y, cv=4, time=time).errors.shape == (4,)
+    assert AutoRegressor(committee=False).evaluate(X, y, cv=4, time=time).errors.shape == (1, 4)
 
 
 @BOTH

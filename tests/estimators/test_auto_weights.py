@@ -59,7 +59,7 @@ def test_groups_stay_together_in_the_folds_of_fit_and_evaluate(make, rng):
     model = make(committee=False).fit(X, y, groups=groups)
     assert all(len(set(model.committee_.folds[groups == name])) == 1 for name in set(groups))
     result = make(committee=False).evaluate(X, y, cv=3, groups=groups)
-    assert len(result.errors) == 3
+    assert result.errors.shape == (1, 3)
     numbers, _ = make()._outer_folds(X, y, None, 3, None, groups, None)
     assert all(len(set(numbers[groups == name])) == 1 for name in set(groups))
 

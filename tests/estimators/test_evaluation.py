@@ -158,8 +158,9 @@ def test_a_loss_and_printing(data):
         ours = cross_validate(model, *data, cv=4, scoring=loss)
         theirs = cross_val_score(model, *data, cv=4, scoring="neg_max_error")
         np.testing.assert_allclose(ours.scores[0], theirs)
-        assert str(ours) == (
-            f"minus loss: {ours.mean:.4g}, standard error {ours.standard_error:.2g} (4-fold, unshuffled; {ours.route})"
+        assert str(ours).startswith(
+            f"Out-of-sample minus loss: {ours.mean:.4g} +- {ours.standard_error:.2g} (one standard error; "
+            f"cross-validation, 4-fold, unshuffled; {ours.route}); baseline {ours.baseline:.4g}."
         )
 
 

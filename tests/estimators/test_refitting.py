@@ -97,7 +97,8 @@ def test_r2_of_single_rows_is_pooled_for_scorers_too(data):
 
     named, scorer = (cross_validate(Ridge(), *data, cv=None, scoring=how) for how in ("r2", get_scorer("r2")))
     assert named.mean == pytest.approx(scorer.mean)
-    assert str(named) == f"r2: {named.mean:.4g}, one score, so no standard error (leave-one-out; refitted)"
+    how = "one score, so no standard error; cross-validation, leave-one-out; refitted"
+    assert str(named).startswith(f"Out-of-sample r2: {named.mean:.4g} ({how}); baseline ")
 
 
 def test_rows_are_fitted_in_the_order_that_a_splitter_names_them_in(data):

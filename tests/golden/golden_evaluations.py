@@ -292,8 +292,8 @@ def a_committee_for_three_classes_evaluated_in_an_outer_loop(data):
         "proba": model.predict_proba(data["new"]),
         "summary": model.summary(),
         "evaluation": str(result),
-        "errors": result.errors,
-        "held_out": result.predictions,
+        "errors": result.errors[0],
+        "held_out": result.predictions[0],
     }
 
 

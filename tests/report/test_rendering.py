@@ -10,12 +10,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from report_outcomes import predicting
 from report_tables import DOLLARS, HOSTILE, LABEL
 
 import mercer
 from mercer.errors import InputError, ModelFileError
 from mercer.report import Origin, write_report
-from mercer.report.evaluation import gather
+from mercer.report.evaluation import evaluate_subject
 from mercer.report.judging import held_out_of
 from mercer.report.pictures import _against
 from mercer.report.rendering import as_svg, page
@@ -182,7 +183,7 @@ def test_names_that_no_line_can_hold_do_no_harm(tmp_path):
 
 def test_a_thousand_points_stay_small(search_facts):
     y = np.random.default_rng(1).normal(size=2000)
-    figure, title, text = _against(replace(search_facts, held=held_out_of(y, 0.5 * y)), "observed")
+    figure, title, text = _against(replace(search_facts, held=held_out_of(y, predicting(0.5 * y))), "observed")
     assert len(as_svg(figure, "points", title, text)) < 150_000
     assert text.endswith("1500 of 2000 rows are shown.")
 
@@ -192,7 +193,7 @@ def test_a_thousand_points_stay_small(search_facts):
 
 def test_a_report_is_written_whole_or_not_at_all(searched, tmp_path, monkeypatch):
     model, table, y = searched
-    monkeypatch.setattr("mercer.report.gather", lambda *_: None)
+    monkeypatch.setattr("mercer.report.evaluate_subject", lambda *_: None)
     monkeypatch.setattr("mercer.report.rendering.page", lambda _: "<!doctype html>")
     with pytest.raises(ModelFileError) as caught:
         write_report(model, table, y, tmp_path)
@@ -222,21 +223,23 @@ def test_a_frame_is_a_table_too():
     kernel = mercer.kernels.Linear().on("width") + mercer.kernels.Linear().on("height")
     search = mercer.KernelRidgeCV(kernel, [0.1], cv=4, random_state=0).fit(frame, y)
     kept = frame.copy()
-    facts = gather(subject_of(search, frame, y, target="area", weights=np.ones(40)), None, Origin())
+    facts = evaluate_subject(subject_of(search, frame, y, target="area", weights=np.ones(40)), None, Origin())
     assert facts.influence[0].name == "width"
     pandas.testing.assert_frame_equal(frame, kept)
 
 
 def test_models_that_were_loaded_have_reports(searched, search_facts, label_facts, labelled, tmp_path):
     mercer.save(searched[0], tmp_path / "search.mercer")
-    facts = gather(subject_of(mercer.load(tmp_path / "search.mercer"), *searched[1:], target=""), None, Origin())
+    loaded = subject_of(mercer.load(tmp_path / "search.mercer"), *searched[1:], target="")
+    facts = evaluate_subject(loaded, None, Origin())
     assert (facts.choice.search, facts.choice.best) == (None, ())  # a file does not keep the scores of all candidates
     assert facts.choice.kernel == search_facts.choice.kernel
-    assert facts.judged.error == search_facts.judged.error
+    assert facts.outcome.error == search_facts.outcome.error
     mercer.save(labelled[0], tmp_path / "labels.mercer")
-    again = gather(subject_of(mercer.load(tmp_path / "labels.mercer"), *labelled[1:], target="class"), None, Origin())
+    loaded = subject_of(mercer.load(tmp_path / "labels.mercer"), *labelled[1:], target="class")
+    again = evaluate_subject(loaded, None, Origin())
     assert again.labels.matrix.tolist() == label_facts.labels.matrix.tolist()
-    assert again.judged.error == label_facts.judged.error
+    assert again.outcome.error == label_facts.outcome.error
 
 
 def test_columns_that_do_not_vary_leave_a_report_of_the_mean(tmp_path):

@@ -10,18 +10,19 @@ from inspect import cleandoc
 
 import numpy as np
 import pytest
+from report_outcomes import predicting
 from report_tables import DOLLARS, HOSTILE, LABEL
 
 import mercer
 from mercer import TableEncoder
 from mercer.errors import IllConditionedWarning, InputError
-from mercer.estimators.auto_evaluation import Evaluation, _lenders
+from mercer.estimators.auto_evaluation import _lenders
 from mercer.estimators.leakage import ROWS
 from mercer.estimators.table_model import TableModel
 from mercer.kernels import Gaussian, Linear
-from mercer.report.evaluation import gather, reproduction_of, spectrum_of
+from mercer.report.evaluation import evaluate_subject, reproduction_of, spectrum_of
 from mercer.report.facts import CommitteeChoice, Origin, SearchChoice, data_of
-from mercer.report.judging import held_out_of, judge, training_error
+from mercer.report.judging import chosen_by, held_out_of, judge, training_error
 from mercer.report.labels import OTHERS, _pool_rare_labels, calibration_of
 from mercer.report.refits import coverages, fold_refits, influences, sample_rows, skill_alone
 from mercer.report.subject import subject_of
@@ -90,14 +91,15 @@ def test_the_error_of_a_search_is_the_root_of_its_nested_score(lines):
     nested = mercer.nested_cross_validate(lines.model, lines.Z, lines.y, cv=5, random_state=0)
     judged = judge(lines)
     assert judged.error == pytest.approx(math.sqrt(-nested.mean))
-    assert judged.standard_error == pytest.approx(nested.standard_error / (2 * math.sqrt(-nested.mean)))
-    assert judged.naive == pytest.approx(math.sqrt(-lines.model.best_score_))
+    assert judged.error_standard_error == pytest.approx(nested.standard_error / (2 * math.sqrt(-nested.mean)))
+    chosen, how = chosen_by(lines, judged)
+    assert chosen == pytest.approx(math.sqrt(-lines.model.best_score_))
+    assert how == "cross-validation score of the best candidate, 5-fold, shuffled"
     assert judged.predicted == pytest.approx(nested.predictions[0])
     own = math.sqrt(np.mean((lines.model.predict(lines.Z) - lines.y) ** 2))
     assert training_error(lines, judged) == pytest.approx(own)
     means = [np.mean((lines.y[s.test] - lines.y[s.train].mean()) ** 2) for s in lines.model.folds_.splits]
     assert judged.baseline == pytest.approx(math.sqrt(np.mean(means)))
-    assert judged.optimism == pytest.approx(judged.error - judged.naive)
     assert judged.gain == pytest.approx(judged.baseline - judged.error)
     assert judged.useful
     assert judge(lines, nested).error == judged.error
@@ -108,11 +110,12 @@ def test_other_scores_stay_scores():
     Z = rng.normal(size=(40, 1))
     y = Z[:, 0] + 0.1 * rng.normal(size=40)
     search = mercer.KernelRidgeCV([Linear()], [0.1], scoring="r2", **PLAIN).fit(Z, y)
-    judged = judge(subject_of(search, Z, y, target="y"))
-    assert (judged.measure, judged.smaller_is_better, judged.share) == ("r2", False, False)
+    subject = subject_of(search, Z, y, target="y")
+    judged = judge(subject)
+    assert (judged.measure.name, judged.measure.smaller_is_better, judged.measure.share) == ("r2", False, False)
     assert judged.gain == pytest.approx(judged.error - judged.baseline)
     assert judged.useful
-    assert math.isnan(judged.fitted)
+    assert math.isnan(training_error(subject, judged))
 
 
 def test_a_search_that_left_single_rows_out_is_judged_by_ten_folds(lines):
@@ -135,9 +138,10 @@ def test_folds_that_are_no_partition_want_an_outer_loop_of_yours(lines):
 
 def test_the_outer_loop_of_an_automatic_model_is_taken_as_it_is(auto_facts, auto):
     model, _, _, evaluation = auto
-    judged = auto_facts.judged
-    assert (judged.error, judged.standard_error) == (evaluation.error, evaluation.standard_error)
-    assert (judged.baseline, judged.naive, judged.outer) == (evaluation.baseline, model.error_, True)
+    judged = auto_facts.outcome
+    assert judged is evaluation
+    assert judged.outer
+    assert auto_facts.chosen_by == model.error_
 
 
 def test_without_an_outer_loop_the_error_is_that_out_of_fold(auto, label_facts, labelled):
@@ -146,15 +150,15 @@ def test_without_an_outer_loop_the_error_is_that_out_of_fold(auto, label_facts, 
     assert (judged.error, judged.baseline, judged.outer) == (model.error_, model.baseline_, False)
     assert np.sqrt(np.mean((judged.predicted - y) ** 2)) == pytest.approx(model.error_)
     classifier, _, labels = labelled
-    assert label_facts.judged.error == classifier.error_
-    assert np.mean(label_facts.judged.predicted != labels) == pytest.approx(classifier.error_)
+    assert label_facts.outcome.error == classifier.error_
+    assert np.mean(label_facts.outcome.predicted != labels) == pytest.approx(classifier.error_)
 
 
 def test_an_outer_loop_of_another_kind_is_refused(lines, auto):
     model, table, y, evaluation = auto
     with pytest.raises(InputError) as caught:
         judge(lines, evaluation)
-    assert tells(str(caught.value), "evaluation of a report", "got Evaluation")
+    assert tells(str(caught.value), "evaluation of a report", "got that of outer cross-validation")
     with pytest.raises(InputError, match="must be the result of evaluate, or None; got int"):
         judge(subject_of(model, table, y, target="price"), 3)
 
@@ -163,7 +167,9 @@ def test_an_outer_loop_of_another_kind_is_refused(lines, auto):
 
 
 def test_held_out_predictions_are_counted_by_hand():
-    held = held_out_of(np.array([1.0, 2.0, 3.0, 4.0, 50.0, 9.0]), np.array([1.5, 2.5, 2.5, 3.5, 5.0, np.nan]))
+    held = held_out_of(
+        np.array([1.0, 2.0, 3.0, 4.0, 50.0, 9.0]), predicting(np.array([1.5, 2.5, 2.5, 3.5, 5.0, np.nan]))
+    )
     assert held.rows.tolist() == [0, 1, 2, 3, 4]
     assert held.half == 0.5
     assert held.most == pytest.approx(np.quantile([0.5, 0.5, 0.5, 0.5, 45.0], 0.9))
@@ -173,20 +179,20 @@ def test_held_out_predictions_are_counted_by_hand():
 
 def test_residuals_are_told_on_the_basis_of_the_error():
     y, predicted = np.array([1.0, 2.0, 3.0, 5.0]), np.array([2.0, 1.0, 4.0, 4.0])
-    plain, corrected = held_out_of(y, predicted), held_out_of(y, predicted, 0.5)
+    plain, corrected = held_out_of(y, predicting(predicted)), held_out_of(y, predicting(predicted, 0.5))
     assert (plain.half, corrected.half) == (1.0, 0.5)
     assert corrected.explained > plain.explained
 
 
 def test_predictions_that_are_all_right_have_no_outliers():
-    held = held_out_of(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]))
+    held = held_out_of(np.array([1.0, 2.0, 3.0]), predicting(np.array([1.0, 2.0, 3.0])))
     assert (held.outliers, held.explained, held.most) == ((), 1.0, 0.0)
 
 
 def test_the_matrix_of_labels_counts_every_row(label_facts, labelled):
     model, _, y = labelled
     found = label_facts.labels
-    said = label_facts.judged.predicted
+    said = label_facts.outcome.predicted
     by_hand = [[int(np.sum((y == a) & (said == b))) for b in model.classes_] for a in model.classes_]
     assert found.matrix.tolist() == by_hand
     for each in found.each:
@@ -227,10 +233,10 @@ def test_a_search_for_labels_has_them_too():
     y = np.where(Z[:, 0] > 0, 1, 0)
     search = mercer.KernelRidgeClassifierCV([Linear()], [0.1, 1.0], **PLAIN)
     search.fit(Z, y)
-    facts = gather(subject_of(search, Z, y, target="sign"), None, Origin())
+    facts = evaluate_subject(subject_of(search, Z, y, target="sign"), None, Origin())
     assert facts.labels.calibration.of == "1"
     assert facts.labels.calibration.rows.sum() == 50
-    assert facts.judged.share
+    assert facts.outcome.measure.share
     assert facts.influence[0].name == "x1"
     assert facts.coverage == ()
 
@@ -338,7 +344,7 @@ def test_intervals_by_size_of_the_prediction_show_noise_that_grows_with_the_targ
     assert small.rows + middle.rows + large.rows == len(y)
     assert float(at) == pytest.approx(np.mean([float(each) for each in by_size]))
     assert float(at.width) == pytest.approx(np.mean([each.width for each in by_size]))
-    told = " ".join(coverage_words(gather(subject, None, Origin())))
+    told = " ".join(coverage_words(evaluate_subject(subject, None, Origin())))
     assert tells(told, "smallest third", f"{100 * float(small):.0f}", "largest third")
     if loss is not None:  # widths follow the logarithm, or the size of the residuals
         assert small.width < middle.width < large.width
@@ -396,10 +402,9 @@ def test_what_no_report_is_about_is_refused(lines):
 def test_folds_that_time_left_out_are_left_out(auto):
     model, table, y, evaluation = auto
     predictions = evaluation.predictions.copy()
-    predictions[::3] = np.nan
-    cut = Evaluation(*(getattr(evaluation, name) for name in ("error", "standard_error", "baseline", "errors")),
-                     None, predictions, evaluation.signal)  # fmt: skip
-    facts = gather(subject_of(model, table, y, target="price"), cut, Origin())
+    predictions[:, ::3] = np.nan
+    cut = replace(evaluation, predictions=predictions)
+    facts = evaluate_subject(subject_of(model, table, y, target="price"), cut, Origin())
     assert len(facts.held.rows) == 30
     assert facts.coverage[0].rows == 30
 

@@ -7,17 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from report_outcomes import with_spectrum
 
 import mercer
 from mercer.insight.intervals import Coverage
 from mercer.kernels import Gaussian, Linear
 from mercer.report import words
-from mercer.report.evaluation import gather
+from mercer.report.evaluation import evaluate_subject
 from mercer.report.facts import CommitteeChoice, MemberFact, Origin, _bound_names
 from mercer.report.labels import LabelFact
 from mercer.report.refits import ColumnImportance
 from mercer.report.subject import subject_of
 from mercer.report.worries import worries
+from mercer.selection.outcome import ROOT_MEAN_SQUARE, WRONG, Measure
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("report")]  # the reports are made once
 
@@ -33,7 +35,7 @@ def small():
     Z = rng.uniform(0.0, 6.0, size=(30, 1))
     y = np.sin(Z[:, 0]) + 0.1 * rng.normal(size=30)
     search = mercer.KernelRidgeCV([Gaussian(1.0)], [0.1], cv=5, random_state=0, fit_intercept=True).fit(Z, y)
-    return gather(subject_of(search, Z, y, target="height (m)"), None, Origin())
+    return evaluate_subject(subject_of(search, Z, y, target="height (m)"), None, Origin())
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,7 @@ def constant():
     rng = np.random.default_rng(1)
     Z, y = rng.normal(size=(30, 2)), rng.normal(size=30)
     search = mercer.KernelRidgeCV([Linear()], [1e12], cv=5, random_state=0, fit_intercept=True).fit(Z, y)
-    return gather(subject_of(search, Z, y, target="y"), None, Origin())
+    return evaluate_subject(subject_of(search, Z, y, target="y"), None, Origin())
 
 
 def test_one_column_and_no_gap(small):
@@ -94,10 +96,10 @@ def test_more_labels_than_a_sentence_holds():
     Z = np.repeat(np.arange(7.0), 8)[:, None] + 0.01 * rng.normal(size=(56, 1))
     y = np.repeat(list("abcdefg"), 8)
     search = mercer.KernelRidgeClassifierCV([Gaussian(0.5)], [0.1], cv=4, random_state=0).fit(Z, y)
-    facts = gather(subject_of(search, Z, y, target="y"), None, Origin())
+    facts = evaluate_subject(subject_of(search, Z, y, target="y"), None, Origin())
     assert words.data_words(facts)[1].endswith("e (8) and 2 more.")
-    assert facts.judged.error == 0.0
-    assert words.quantity(facts.judged, 0.0) == "0.0 %"
+    assert facts.outcome.error == 0.0
+    assert words.quantity(facts.outcome, 0.0) == "0.0 %"
 
 
 def test_the_choice_of_a_search_says_how_close_it_was(search_facts):
@@ -125,12 +127,16 @@ def test_the_choice_of_a_committee_says_who_votes(auto_facts):
     assert said[1].startswith("The best single kernel is ")
 
 
+def outcome_with(facts, error, spread):
+    return replace(facts.outcome, measure=ROOT_MEAN_SQUARE, mean=-error, standard_error=spread)
+
+
 def test_estimates_run_from_the_naive_to_the_honest(search_facts, auto, auto_facts):
     found = words.estimates(search_facts)
     assert [each.quoted for each in found] == [False, False, True, False]
-    assert [each.value for each in found][2] == search_facts.judged.error
+    assert [each.value for each in found][2] == search_facts.outcome.error
     assert found[2].worth == "Nested cross-validation, 4-fold, shuffled. Quote this number."
-    plain = replace(auto_facts, judged=replace(auto_facts.judged, outer=False))
+    plain = replace(auto_facts, outcome=replace(auto_facts.outcome, outer=False))
     assert [each.name for each in words.estimates(plain)] == [
         "Training rows", "Out-of-sample (estimated)", "Baseline (predicting the mean)",
     ]  # fmt: skip
@@ -158,20 +164,19 @@ def test_estimates_run_from_the_naive_to_the_honest(search_facts, auto, auto_fac
     ],
 )
 def test_optimism_is_told_with_its_sign(search_facts, naive, spread, said):
-    judged = replace(search_facts.judged, error=4.0, naive=naive, standard_error=spread)
-    assert words.optimism_words(replace(search_facts, judged=judged)) == [said]
+    judged = outcome_with(search_facts, 4.0, spread)
+    assert words.optimism_words(replace(search_facts, outcome=judged, chosen_by=naive)) == [said]
 
 
 def test_one_score_has_no_standard_error(search_facts):
-    assert words.give_or_take(replace(search_facts.judged, standard_error=np.nan)) == ""
-    assert words.give_or_take(replace(search_facts.judged, standard_error=0.123)) == "\u00a0±\u00a00.12"
+    assert words.give_or_take(outcome_with(search_facts, 4.0, np.nan)) == ""
+    assert words.give_or_take(outcome_with(search_facts, 4.0, 0.123)) == "\u00a0±\u00a00.12"
 
 
 def test_scores_are_not_called_errors(search_facts):
-    judged = replace(
-        search_facts.judged, measure="r2", smaller_is_better=False, error=0.9, baseline=0.0, standard_error=0.1
-    )
-    said = words.summary(replace(search_facts, judged=judged), [])
+    r2 = Measure.of("r2")
+    judged = replace(search_facts.outcome, measure=r2, mean=0.9, base=0.0, standard_error=0.1)
+    said = words.summary(replace(search_facts, outcome=judged), [])
     assert said[1].startswith("Out-of-sample score (r2): 0.9")
     assert said[1].endswith("Baseline (predicting the mean of price (EUR)): 0.")
 
@@ -187,11 +192,11 @@ def test_intervals_without_ends_are_called_so(search_facts):
 def test_flexibility_is_told_with_and_without_a_penalty(auto_facts, search_facts):
     assert "the member with the largest weight. The model has " in words.spectrum_words(auto_facts)[0]
     assert words.spectrum_words(search_facts)[0].startswith("Kernel: the best candidate. The model has ")
-    none = replace(search_facts, spectrum=replace(search_facts.spectrum, degrees=None, rows=20))
+    none = with_spectrum(search_facts, replace(search_facts.spectrum, degrees=None, rows=20))
     assert words.spectrum_words(none) == [
         "Kernel: the best candidate, on 20 rows drawn at random. With alpha = 0 no component is damped."
     ]
-    assert words.spectrum_words(replace(none, spectrum=None)) == ["All columns are constant, so there is no spectrum."]
+    assert words.spectrum_words(with_spectrum(none, None)) == ["All columns are constant, so there is no spectrum."]
 
 
 def test_columns_that_were_not_tried_are_told(search_facts):
@@ -260,8 +265,8 @@ def test_intervals_that_do_not_hold_and_choices_that_flatter_are_worries(search_
     assert titles(short)["Prediction intervals are too narrow"].text.startswith(
         "90 % intervals contain 70 % of 200 held-out targets."
     )
-    judged = replace(search_facts.judged, error=4.0, naive=2.0, standard_error=0.3)
-    assert "Optimistic model selection" in titles(replace(search_facts, judged=judged))
+    judged = outcome_with(search_facts, 4.0, 0.3)
+    assert "Optimistic model selection" in titles(replace(search_facts, outcome=judged, chosen_by=2.0))
 
 
 def test_bounds_and_digits_are_good_to_know(auto_facts):
@@ -282,7 +287,7 @@ def test_widths_on_a_bound_are_told_by_the_columns_they_belong_to(auto):
         f"width of {' and '.join(names)}",
     )
     member = MemberFact("Laplacian", 1.0, 1.0, 1.0, "converged", ("width of size",))
-    alone = gather(subject, None, Origin())
+    alone = evaluate_subject(subject, None, Origin())
     alone = replace(alone, choice=replace(alone.choice, members=(member,)))
     assert titles(alone)["Tuning stopped at a bound for Laplacian"].text.endswith("or that its effect is linear.")
     assert "1 kernel was tuned" in words.choice_words(alone)[0]
@@ -290,16 +295,16 @@ def test_widths_on_a_bound_are_told_by_the_columns_they_belong_to(auto):
 
 
 def test_estimates_that_differ_by_rounding_agree(search_facts):
-    judged = replace(search_facts.judged, error=17720.0, naive=17720.0 + 8e-8)
-    assert words.optimism_words(replace(search_facts, judged=judged)) == [
+    judged = outcome_with(search_facts, 17720.0, 100.0)
+    assert words.optimism_words(replace(search_facts, outcome=judged, chosen_by=17720.0 + 8e-8)) == [
         "The cross-validation error of the best candidate and the out-of-sample error agree."
     ]
 
 
 def test_large_numbers_are_written_out(search_facts):
-    judged = replace(search_facts.judged, error=361634.2, standard_error=12345.0)
+    judged = outcome_with(search_facts, 361634.2, 12345.0)
     assert words.quantity(judged, judged.error) + words.give_or_take(judged) == "361600\u00a0±\u00a012000"
-    shares = replace(judged, share=True)
+    shares = replace(judged, measure=WRONG)
     assert words.quantity(shares, 0.1834) == "18.3 %"
 
 

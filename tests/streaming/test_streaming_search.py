@@ -76,13 +76,15 @@ def test_nested_scores_are_those_of_refitting_every_pair_of_folds(rng):
              for s in search.sides]
         ).mean(axis=2)  # fmt: skip
         k, a = np.unravel_index(inner.argmax(), inner.shape)
-        assert (found.chosen[o].kernel, found.chosen[o].alphas) == (k, (a,))
-        assert found.inner_scores[o] == pytest.approx(inner[k, a], rel=1e-8)
+        assert found.chosen[o] == {"kernel": search.kernels[k], "alpha": ALPHAS[a]}
+        assert found.inner_scores[0, o] == pytest.approx(inner[k, a], rel=1e-8)
         phi = whitened(search.kernels[k], search.sides[k].features.landmarks, X)
         refit = fitted(phi[rest], Y[rest], ALPHAS[a])
-        assert found.scores[o] == pytest.approx(-squared(Y[~rest], predicted(phi[~rest], refit)), rel=1e-8)
+        assert found.scores[0, o] == pytest.approx(-squared(Y[~rest], predicted(phi[~rest], refit)), rel=1e-8)
     assert found.optimism == pytest.approx(found.inner_scores.mean() - found.mean)
     assert 0 < found.standard_error < 1
+    means = [np.mean((Y[folds == o] - Y[folds != o].mean(axis=0)) ** 2) for o in range(FOLDS)]
+    assert found.base == pytest.approx(-np.mean(means))
 
 
 @pytest.mark.parametrize("scoring", ["r2", "neg_root_mean_squared_error", "neg_mean_absolute_error", "max_error"])
@@ -109,7 +111,7 @@ def test_nested_scores_by_another_loss_take_one_more_pass_and_no_refit(rng):
     rest = folds != 2
     phi = [whitened(s.features.kernel, s.features.landmarks, X) for s in search.sides]
     inner = np.stack([scores(absolute, each[rest], Y[rest], ALPHAS, folds[rest]) for each in phi]).mean(axis=2)
-    assert found.inner_scores[2] == pytest.approx(inner.max(), rel=1e-7)
+    assert found.inner_scores[0, 2] == pytest.approx(inner.max(), rel=1e-7)
 
 
 def test_any_other_metric_keeps_held_out_predictions(rng):
@@ -136,7 +138,7 @@ def test_accuracy_counts_decisions_of_models_that_have_not_seen_the_row(rng):
     Y = (y[:, None] == labels).astype(float)
     expected = oracle(search, X, Y, lambda t, p: -np.mean(t.argmax(axis=1) == p.argmax(axis=1)))
     np.testing.assert_allclose(found.table.scores[..., 0], expected, atol=1e-12)
-    assert found.nested.scores.shape == (FOLDS,)
+    assert found.nested.scores.shape == (1, FOLDS)
 
 
 def test_a_class_that_is_missing_in_training_is_never_chosen(rng):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from mercer.cli.choices import choose_model, rarest_label
 from mercer.cli.options import FitOptions, kernels_of
 from mercer.cli.preparing import Prepared
 from mercer.cli.refusals import flags
-from mercer.data.folds import Copies
+from mercer.data.folds import Copies, draw
 from mercer.data.rows import Array, Estimator, Rows
 from mercer.errors import (
     IllConditionedWarning,
@@ -25,10 +26,12 @@ from mercer.errors import (
     sentence,
 )
 from mercer.estimators.auto_losses import check_loss
-from mercer.estimators.evaluation import AsError
+from mercer.estimators.evaluation import refitted_baseline
 from mercer.kernels import parse
-from mercer.report.judging import Judgement, baseline_score, dummy_score, judge, judge_nested
+from mercer.report.judging import own_outcome
 from mercer.report.subject import subject_of
+from mercer.selection.outcome import Outcome
+from mercer.selection.scoring import resolve_scoring
 from mercer.tables import TableEncoder
 
 _FAMILIES = ["gaussian", "laplacian"]  # where a search is asked for and no kernel is named
@@ -71,7 +74,7 @@ class Fitted:
 
     model: Estimator
     why: str
-    judgement: Judgement
+    outcome: Outcome
     warned: list[str]
 
 
@@ -84,9 +87,9 @@ def fit(job: FitJob) -> Fitted:
     auto, landmarks = job.name.startswith("Auto"), job.name.startswith("Nystroem")
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        model, judgement = (_fit_auto if auto else _fit_landmarks if landmarks else _fit_search)(job)
-    own = _below_zero(table, judgement) if auto else [] if landmarks else _copies_apart(table)
-    return Fitted(model, why, judgement, [*own, *worth_telling(heard, auto=auto)])
+        model, outcome = (_fit_auto if auto else _fit_landmarks if landmarks else _fit_search)(job)
+    own = _below_zero(table, outcome) if auto else [] if landmarks else _copies_apart(table)
+    return Fitted(model, why, outcome, [*own, *worth_telling(heard, auto=auto)])
 
 
 def _copies_apart(table: Prepared) -> list[str]:
@@ -101,9 +104,9 @@ def _copies_apart(table: Prepared) -> list[str]:
     return [f"{found.words()}: a copy in another fold makes the error too low. {hint}"]
 
 
-def _below_zero(table: Prepared, judged: Judgement) -> list[str]:
+def _below_zero(table: Prepared, outcome: Outcome) -> list[str]:
     """A warning of negative predictions for a positive target, with the way out."""
-    y, predicted = table.target.values, judged.predicted
+    y, predicted = table.target.values, outcome.predicted
     if table.target.task == "classification" or predicted is None or not (y > 0).all():
         return []
     below, known = int(np.sum(predicted < 0)), int(np.sum(np.isfinite(predicted)))
@@ -148,7 +151,7 @@ def worth_telling(heard: list[warnings.WarningMessage], *, auto: bool = False) -
     return [said[0] + (f" (And {len(said) - 1} more like it.)" if said[1:] else "") for said in told.values()]
 
 
-def _fit_auto(job: FitJob) -> tuple[Any, Judgement]:
+def _fit_auto(job: FitJob) -> tuple[Any, Outcome]:
     import mercer
 
     table, options, y = job.table, job.options, job.table.target.values
@@ -172,14 +175,13 @@ def _fit_auto(job: FitJob) -> tuple[Any, Judgement]:
     how |= {"copies": options.copies == "together"} if options.copies else {}
     beside = {"sample_weight": table.weights, "groups": table.groups, "time": table.times}
     model = getattr(mercer, job.name)(**how).fit(table.features, y, **beside)
-    result = model.evaluate(table.features, y, cv=folds, **beside) if folds else None
-    judged = judge(subject_of(model, table.features, y, target=""), result)
-    if result is not None:
-        return model, judged
+    if folds:
+        return model, model.evaluate(table.features, y, cv=folds, **beside)
     shared = [encoding_words(table)]
     shared += [] if table.target.task == "classification" else ["the mean and standard deviation of the target"]
     shared += ["the widths and alphas of the kernels"] if model.in_cells else []
-    return model, replace(judged, from_all_rows=tuple(shared))
+    own = own_outcome(subject_of(model, table.features, y, target=""))
+    return model, replace(own, from_all_rows=tuple(shared))
 
 
 def search_for(job: FitJob) -> tuple[Any, Array]:
@@ -230,7 +232,7 @@ def _most_folds(table: Prepared) -> int:
     return rarest_label(y)[1] if table.target.task == "classification" else len(y)
 
 
-def _fit_search(job: FitJob) -> tuple[Any, Judgement]:
+def _fit_search(job: FitJob) -> tuple[Any, Outcome]:
     import mercer
     from mercer.runtime.progress import duration
 
@@ -256,10 +258,8 @@ def _fit_search(job: FitJob) -> tuple[Any, Judgement]:
             nested = mercer.nested_cross_validate(
                 pipeline, table.features, y, inner=inner, sample_weight=weights, **how
             )
-    subject = subject_of(search, Z, y, target="", weights=weights, groups=groups)
-    judged = judge_nested(subject, nested, baseline_score(subject, how))
     shared = (encoding_words(table), *_ladder_words(search)) if on_columns(options) else ()
-    return search, replace(judged, from_all_rows=shared)
+    return search, replace(nested, from_all_rows=shared)
 
 
 def on_columns(options: FitOptions) -> bool:
@@ -343,23 +343,15 @@ def landmarks_for(job: FitJob) -> tuple[Any, tuple[Any, ...]]:
     return search, given
 
 
-def _fit_landmarks(job: FitJob) -> tuple[Any, Judgement]:
+def _fit_landmarks(job: FitJob) -> tuple[Any, Outcome]:
     table, options = job.table, job.options
     search, given = landmarks_for(job)
     search.fit(*given)
-    classifier, y = table.target.task == "classification", table.target.values
-    y = y[:: 1 + len(y) // _MANY]
-    folds = {"cv": search.cv, "random_state": options.seed}
-    base = dummy_score(np.zeros((len(y), 1)), y, options.scoring, folds, classifier=classifier)
-    read, nested = AsError.of(options.scoring, classifier=classifier), search.nested_
-    judged = Judgement(
-        read.measure,
-        read.value(nested.mean),
-        read.spread(nested.standard_error, nested.mean),
-        read.value(base),
-        f"nested cross-validation, {search.cv} folds by hash",
-        smaller_is_better=read.smaller_is_better,
-        share=read.kind == "share",
-        from_all_rows=(encoding_words(table), *_ladder_words(search), "the landmarks"),
-    )
-    return search, judged
+    outcome = search.nested_
+    if math.isnan(outcome.base):  # of scores that sums do not give
+        classifier, y = table.target.task == "classification", table.target.values
+        y = y[:: 1 + len(y) // _MANY]
+        folds = draw(search.cv, y, y, random_state=options.seed, classifier=classifier)
+        how = resolve_scoring(options.scoring, classifier=classifier)
+        outcome = replace(outcome, base=refitted_baseline(y, folds, how, classifier=classifier))
+    return search, replace(outcome, from_all_rows=(encoding_words(table), *_ladder_words(search), "the landmarks"))

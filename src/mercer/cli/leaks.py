@@ -10,7 +10,7 @@ import numpy as np
 from mercer.cli.preparing import Prepared
 from mercer.data.rows import Array
 from mercer.errors import printable
-from mercer.report.judging import Judgement
+from mercer.selection.outcome import Outcome
 from mercer.tables.alike import formula
 from mercer.text import legible, listed
 
@@ -21,7 +21,7 @@ _MORE = 1e-3  # of the variance: what a further column has to add
 _ROWS_EACH = 4  # rows for each column of a formula, so that it is no chance
 
 
-def find_leaks(table: Prepared, target: str, judged: Judgement) -> list[str]:
+def find_leaks(table: Prepared, target: str, outcome: Outcome) -> list[str]:
     """A warning that names the columns, if there are any.
 
     The only column of a table is what the model is about, and no leak. Of a table that is read in passes, and of one
@@ -44,7 +44,7 @@ def find_leaks(table: Prepared, target: str, judged: Judgement) -> list[str]:
     names, how = _find_formula(table)
     if names:
         return [_warning(f"{what} is computed from {listed(names)} ({what} = {how})", names, what)]
-    if judged.smaller_is_better and judged.error**2 < (1 - _ALL) * judged.baseline**2:
+    if outcome.measure.smaller_is_better and outcome.error**2 < (1 - _ALL) * outcome.baseline**2:
         names = _together(table, used, shares)
         found = f"the model explains more than 99.99 % of the variance of {what}, mostly from {listed(names)}"
         return [_warning(found, names, what, every=len(names) == len(used))]

@@ -75,7 +75,7 @@ def _load_model(path: str) -> Any:
 
 def run_score(options: dict[str, Any]) -> None:
     """`mercer score`."""
-    from mercer.cli.scoring import CONFIDENCE, scores
+    from mercer.cli.scoring import CONFIDENCE, as_json, score_table
     from mercer.estimators.table_model import FeatureRegressor
 
     model, table = _read_both(options)
@@ -86,15 +86,14 @@ def run_score(options: dict[str, Any]) -> None:
     confidence = CONFIDENCE if able and not model.is_classifier else None
     with _print_warnings():
         answer, report = predict_table(model, table, aside, None, confidence)
-    found = scores(model, table, answer, confidence, group)
+    found = score_table(model, table, answer, confidence, group)
     if options["as_json"]:
-        say(json.dumps(found.as_json(), ensure_ascii=False))
+        say(json.dumps(as_json(found), ensure_ascii=False))
         return
     for note in table.notes:
         say(note, err=True)
-    say(
-        f"{options['model']} on {table.what}: {found.rows} of {table.rows} rows have a known {model.target}.\n\n{found}"
-    )
+    known = f"{found.rows} of {table.rows} rows have a known {model.target}"
+    say(f"{options['model']} on {table.what}: {known}.\n\n{found}")
     told = model.facts.get("error")
     if isinstance(told, dict) and isinstance(told.get("value"), float) and isinstance(told.get("measure"), str):
         unit, sign = (100.0, " %") if "share" in told["measure"] else (1.0, "")
@@ -123,10 +122,10 @@ def _tell_coverage(model: Estimator, confidence: float | None) -> None:
 
 def _tell_scores(model: Estimator, table: Any, answer: dict[str, Any], confidence: float | None) -> None:
     """The errors on rows with a known target, beside the predictions; or why they are not known."""
-    from mercer.cli.scoring import scores
+    from mercer.cli.scoring import score_table
 
     try:
-        result = scores(model, table, answer, confidence)
+        result = score_table(model, table, answer, confidence)
     except InputError as error:
         say(f"The predictions are not compared with {model.target}: {error.in_terms(flags)}", err=True)
         return

@@ -70,7 +70,7 @@ def run_fit(options: dict[str, Any]) -> None:
                 "predictions. Remove --report, or fit a sample of the rows."
             )
         found = fit(job)
-        found = replace(found, warned=[*table.warned, *find_leaks(table, target, found.judgement), *found.warned])
+        found = replace(found, warned=[*table.warned, *find_leaks(table, target, found.outcome), *found.warned])
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[2K")  # what is left of the last line of progress
         sys.stderr.flush()
@@ -93,7 +93,7 @@ def _tell(table: Prepared, found: Fitted, whole: Any, options: dict[str, Any]) -
     if speak:
         say(choice_words(found))
         y, weighted = table.target.values, bool(options["class_weight"])
-        say(error_words(found.judgement, options["target"], y, logs=options["loss"] == "log"))
+        say(error_words(found.outcome, options["target"], y, logs=options["loss"] == "log"))
         labels, columns = label_words(found.model, y, weighted=weighted), importance_words(whole, table)
         copies = getattr(found.model, "copies_", "")
         plain_loss = options["loss"] == "auto" and getattr(found.model, "loss_", "") == "squared"
@@ -132,7 +132,7 @@ def _write_report(whole: Any, table: Prepared, fitted: Fitted, options: dict[str
         table.reading.what,
         "" if source == "-" else source,
         command_text(click.get_current_context()),
-        tuple(note for note in (*table.notes, fitted.judgement.all_rows_words) if note),
+        tuple(note for note in (*table.notes, fitted.outcome.all_rows_words) if note),
         tuple(said.removeprefix(LEAKAGE) for said in fitted.warned if said.startswith(LEAKAGE)),
     )
     with show_activity("writing the report", quiet=options["quiet"]):
@@ -141,7 +141,7 @@ def _write_report(whole: Any, table: Prepared, fitted: Fitted, options: dict[str
             table.features,
             table.target.values,
             options["report"],
-            evaluation=fitted.judgement.result,
+            evaluation=fitted.outcome if fitted.outcome.outer else None,
             sample_weight=table.weights,
             groups=table.groups,
             origin=origin,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,65 +14,19 @@ from mercer.errors import InputError, sentence
 from mercer.estimators.auto_classifier import wrong_share
 from mercer.estimators.auto_evaluation import root_mean_square
 from mercer.estimators.table_model import TableModel
+from mercer.selection.outcome import ROOT_MEAN_SQUARE, WRONG, Measure, Outcome
 from mercer.selection.table import mean_with_error
 from mercer.tables.cells import Writing, read_cells, text_cells
 from mercer.tables.kinds import interpret
 from mercer.tables.reading import Reading
 from mercer.tables.values import NumberStyle, level_name
-from mercer.text import counted, legible, plain, text_table
+from mercer.text import counted, legible
 
 CONFIDENCE = 0.9  # of the intervals that `mercer score` checks
 _MOST = 20  # groups that are listed
 _BINS = 5  # of predicted probabilities
 _TINY = 1e-12
 _DUST = 1e-9  # of the error: what rounding leaves
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """Errors of a model on some rows.
-
-    Attributes
-    ----------
-    rows : int
-        Rows with a target.
-    measures : dict of str to (float, float)
-        Each error with its standard error, NaN where there is none.
-    notes : list of str
-        What should be told.
-    tables : dict of str to (header, rows)
-        Per class, per range of predicted probability, per group.
-    """
-
-    rows: int
-    measures: dict[str, tuple[float, float]]
-    notes: list[str] = field(default_factory=list)
-    tables: dict[str, tuple[list[str], list[tuple[Any, ...]]]] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        shown = [
-            (name, plain(value), "" if math.isnan(by) else plain(by, 2)) for name, (value, by) in self.measures.items()
-        ]
-        parts = [text_table(["measure", "value", "+-"], shown)]
-        for title, (header, rows) in self.tables.items():
-            cells = [tuple(plain(c) if isinstance(c, float) else c for c in row) for row in rows]
-            parts.append(f"{title}\n\n{text_table(header, cells)}")
-        return "\n\n".join([*parts, *self.notes])
-
-    def as_json(self) -> dict[str, Any]:
-        """The result as plain values, for JSON."""
-        measures = {
-            name: {"value": _finite(v), "standard_error": _finite(by)} for name, (v, by) in self.measures.items()
-        }
-        tables = {
-            title: [dict(zip(header, map(_finite, row), strict=True)) for row in rows]
-            for title, (header, rows) in self.tables.items()
-        }
-        return {"rows": self.rows, "measures": measures, "tables": tables, "notes": self.notes}
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def known_targets(model: TableModel, table: Reading) -> tuple[Array, Array]:
@@ -100,10 +53,10 @@ def _label_text(cell: Any) -> str:
     return level_name(as_label(cell), NumberStyle())
 
 
-def scores(
+def score_table(
     model: TableModel, table: Reading, answer: dict[str, Array], confidence: float | None, group: str | None = None
-) -> Scores:
-    """Errors on the rows with a target.
+) -> Outcome:
+    """How good the predictions are on the rows with a target.
 
     Parameters
     ----------
@@ -124,14 +77,14 @@ def scores(
     if model.is_classifier:
         shares = np.column_stack([answer[f"probability_{label}"] for label in model.model.classes_])
         return _of_classes(model, y, predicted, shares[rows], groups)
-    found = _of_numbers(y, predicted, groups)
+    inside = {}
     if confidence is not None:
-        inside = (answer["lower"][rows] <= y) & (y <= answer["upper"][rows])
-        found.measures[f"% inside the {100 * confidence:g} % intervals"] = _percent(inside)
-    return found
+        marks = (answer["lower"][rows] <= y) & (y <= answer["upper"][rows])
+        inside[f"% inside the {100 * confidence:g} % intervals"] = _percent(marks)
+    return _of_numbers(y, predicted, groups, inside)
 
 
-def _of_numbers(y: Array, predicted: Array, groups: Array | None) -> Scores:
+def _of_numbers(y: Array, predicted: Array, groups: Array | None, inside: dict[str, tuple[float, float]]) -> Outcome:
     off = predicted - y
     error, by = _larger_error(lambda clusters: root_mean_square(off[:, None], clusters), groups)
     (bias, bias_by), variance = _mean(off, groups), float(np.var(y))
@@ -142,19 +95,21 @@ def _of_numbers(y: Array, predicted: Array, groups: Array | None) -> Scores:
         "mean of prediction - target": (bias, bias_by),
         "R2": (1.0 - float(np.mean(off**2)) / variance if variance else math.nan, math.nan),
     }
+    measures |= inside
     tables = {}
     if groups is not None:
         found = []
         for name in _largest(groups):
             own = groups == name
-            (error,), (by,) = root_mean_square(off[own][:, None])
-            found.append((legible(name), int(own.sum()), float(error), float(by), float(off[own].mean())))
+            (size,), (spread,) = root_mean_square(off[own][:, None])
+            found.append((legible(name), int(own.sum()), float(size), float(spread), float(off[own].mean())))
         header = ["group", "rows", "root mean squared error", "+-", "mean of prediction - target"]
         tables["Per group"] = header, found
-    return Scores(len(y), measures, _more(groups), tables)
+    base = math.sqrt(variance)
+    return _outcome(ROOT_MEAN_SQUARE, error, by, base, predicted, measures=measures, tables=tables, notes=_more(groups))
 
 
-def _of_classes(model: TableModel, y: Array, predicted: Array, shares: Array, groups: Array | None) -> Scores:
+def _of_classes(model: TableModel, y: Array, predicted: Array, shares: Array, groups: Array | None) -> Outcome:
     labels = [_label_text(each) for each in model.model.classes_]
     said = np.array([_label_text(each) for each in predicted], dtype=object)
     if not np.isin(y, labels).any():
@@ -198,7 +153,32 @@ def _of_classes(model: TableModel, y: Array, predicted: Array, shares: Array, gr
             (legible(name), int((groups == name).sum()), *_percent(wrong[groups == name])) for name in _largest(groups)
         ]
         tables["Per group"] = ["group", "rows", "% wrong", "+-"], found
-    return Scores(len(y), measures, notes, tables)
+    share, by = _mean(wrong, groups)
+    base = 1.0 - np.unique(y, return_counts=True)[1].max() / len(y)
+    return _outcome(WRONG, share, by, base, predicted, measures=measures, tables=tables, notes=notes)
+
+
+def _outcome(measure: Measure, error: float, by: float, base: float, predicted: Array, **found: Any) -> Outcome:
+    return Outcome(
+        measure, f"minus {measure.name}", np.array([[-error]]), -error, by, "rows with a known target", base=-base,
+        predictions=predicted[None], **found,
+    )  # fmt: skip
+
+
+def as_json(outcome: Outcome) -> dict[str, Any]:
+    """The scores of a table as plain values, for JSON."""
+    measures = {
+        name: {"value": _finite(value), "standard_error": _finite(by)} for name, (value, by) in outcome.measures.items()
+    }
+    tables = {
+        title: [dict(zip(header, map(_finite, row), strict=True)) for row in rows]
+        for title, (header, rows) in outcome.tables.items()
+    }
+    return {"rows": outcome.rows, "measures": measures, "tables": tables, "notes": list(outcome.notes)}
+
+
+def _finite(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _calibration(chances: Array, right: Array) -> list[tuple[Any, ...]]:

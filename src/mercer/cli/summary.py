@@ -16,12 +16,13 @@ import numpy as np
 from mercer.cli.fitting import Fitted
 from mercer.cli.preparing import Prepared
 from mercer.data.rows import Estimator, YLike
-from mercer.estimators.auto_evaluation import doubt, stability_words
+from mercer.estimators.auto_evaluation import stability_words
 from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
-from mercer.report.judging import WEIGHTED_SHARE, Judgement
+from mercer.report.judging import held_out_of
 from mercer.report.refits import fold_refits, influences
 from mercer.report.subject import subject_of
+from mercer.selection.outcome import WEIGHTED_WRONG, Outcome, doubt
 from mercer.tables import Column
 from mercer.text import beside, counted, legible, plain, text_table
 
@@ -104,37 +105,38 @@ def member_words(members: Iterable[tuple[float, str]]) -> str:
     return said[0][1] if len(said) == 1 else " + ".join(f"{weight:.2f} {name}" for weight, name in said)
 
 
-def error_words(judged: Judgement, target: str, y: YLike, *, logs: bool = False) -> str:
+def error_words(outcome: Outcome, target: str, y: YLike, *, logs: bool = False) -> str:
     """The out-of-sample error, how it was estimated, the baseline, and the error in units of the target."""
-    spread = f"{100 * judged.standard_error:.1f} %" if judged.share else plain(judged.standard_error, 2)
-    spread = "" if math.isnan(judged.standard_error) else f" +- {spread}"
-    alone = "the most common label" if judged.share or y.dtype.kind != "f" else "the mean"
-    alone = "the best single label" if judged.measure == WEIGHTED_SHARE else alone
+    by = outcome.error_standard_error
+    spread = f" +- {100 * by:.1f} %" if outcome.measure.share else f" +- {plain(by, 2)}"
+    spread = "" if math.isnan(by) else spread
+    alone = "the most common label" if outcome.measure.share or y.dtype.kind != "f" else "the mean"
+    alone = "the best single label" if outcome.measure == WEIGHTED_WRONG else alone
     explained = ""
-    if judged.measure == "root mean squared error" and judged.baseline > 0:
-        explained = f"; R2 {plain(1.0 - (judged.error / judged.baseline) ** 2, 3)}"
+    if outcome.measure.name == "root mean squared error" and outcome.baseline > 0:
+        explained = f"; R2 {plain(1.0 - (outcome.error / outcome.baseline) ** 2, 3)}"
     lines = [
-        f"Out-of-sample error: {_number(judged, judged.error)}{spread} ({judged.measure}; {judged.how})."
-        if judged.smaller_is_better
-        else f"Out-of-sample score: {plain(judged.error)}{spread} ({judged.measure}; {judged.how}).",
-        *([judged.all_rows_words] if judged.from_all_rows else []),
-        f"Baseline (predicting {alone}): {_number(judged, judged.baseline)}{explained}."
+        f"Out-of-sample error: {_number(outcome, outcome.error)}{spread} ({outcome.measure.name}; {outcome.how})."
+        if outcome.measure.smaller_is_better
+        else f"Out-of-sample score: {plain(outcome.error)}{spread} ({outcome.measure.name}; {outcome.how}).",
+        *([outcome.all_rows_words] if outcome.from_all_rows else []),
+        f"Baseline (predicting {alone}): {_number(outcome, outcome.baseline)}{explained}."
         + " +- is one standard error." * bool(spread),
     ]
-    held = judged.held_out(y)
-    if not judged.useful:
-        error = _number(judged, judged.error) + spread
+    held = held_out_of(y, outcome)
+    if not outcome.useful:
+        error = _number(outcome, outcome.error) + spread
         numbers = () if held is None or logs else (held.observed, held.predicted)
-        lines.append(doubt(error, _number(judged, judged.baseline), *numbers))
+        lines.append(doubt(error, _number(outcome, outcome.baseline), *numbers))
     elif held is not None:
         lines.append(
             f"In units of {legible(target)}: half of the predictions are off by less than {plain(held.half, 3)}, nine "
             f"in ten by less than {plain(held.most, 3)}."
         )
-    elif judged.share and judged.measure != WEIGHTED_SHARE:
+    elif outcome.measure.share and outcome.measure != WEIGHTED_WRONG:
         lines.append(
-            f"That is {_in_hundred(judged.error)} errors in 100 rows; the baseline makes "
-            f"{_in_hundred(judged.baseline)}."
+            f"That is {_in_hundred(outcome.error)} errors in 100 rows; the baseline makes "
+            f"{_in_hundred(outcome.baseline)}."
         )
     return "\n".join(lines)
 
@@ -193,8 +195,8 @@ def _in_hundred(share: float) -> str:
     return f"{100 * share:.0f}" if share > 0.095 or not share else f"{100 * share:.1f}"
 
 
-def _number(judged: Judgement, value: float) -> str:
-    return f"{100 * value:.1f} %" if judged.share else plain(value)
+def _number(outcome: Outcome, value: float) -> str:
+    return f"{100 * value:.1f} %" if outcome.measure.share else plain(value)
 
 
 def file_words(file: ModelFile, table: TableModel) -> str:
@@ -244,7 +246,7 @@ def _number_or_unknown(value: Any, *, share: bool) -> str:
 
 def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dict[str, Any]:
     """The summary as plain values, for JSON and for the model file."""
-    judged, model = fitted.judgement, fitted.model
+    outcome, model = fitted.outcome, fitted.model
     chosen: dict[str, Any] = {"class": type(model).__name__, "why": fitted.why}
     if hasattr(model, "committee_"):
         chosen["members"] = [
@@ -265,13 +267,13 @@ def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dic
         for each in table.encoder.columns_
     ]
     error: dict[str, Any] = {
-        "measure": judged.measure,
-        "how": judged.how,
-        "smaller_is_better": judged.smaller_is_better,
-        "from_all_rows": judged.all_rows_words,
+        "measure": outcome.measure.name,
+        "how": outcome.how,
+        "smaller_is_better": outcome.measure.smaller_is_better,
+        "from_all_rows": outcome.all_rows_words,
     }
-    numbers = {"value": judged.error, "standard_error": judged.standard_error, "baseline": judged.baseline}
-    held = judged.held_out(table.target.values)
+    numbers = {"value": outcome.error, "standard_error": outcome.error_standard_error, "baseline": outcome.baseline}
+    held = held_out_of(table.target.values, outcome)
     if held is not None:
         numbers["half_off_by"], numbers["nine_in_ten_off_by"] = held.half, held.most
     told: dict[str, Any] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,10 +23,10 @@ from mercer.displays.look import (
     short_kernel,
 )
 from mercer.errors import InputError, sentence
-from mercer.estimators import cross_validate
-from mercer.estimators.nesting import NestedCrossValidation, nested_cross_validate
+from mercer.estimators import cross_validate, nested_cross_validate
 from mercer.estimators.pipelines import fitting_columns, split_pipeline
 from mercer.insight.intervals import Coverage
+from mercer.selection.outcome import Outcome, numbers_text
 from mercer.text import plain
 
 if TYPE_CHECKING:
@@ -250,14 +251,16 @@ class CoverageDisplay(Display, size=(5.2, 4.8)):
 
 
 class NestedDisplay(Display):
-    """One line per outer fold: inner score of its winner, outer score, and the best candidate itself.
+    """One line per fold: its score, and for a search the inner score of the best candidate, and the candidate itself.
 
     Parameters
     ----------
-    inner, outer : ndarray of shape (folds,)
+    outer : ndarray of shape (folds,)
         Scores, of all repeats one after the other; larger is better.
+    inner : ndarray of shape (folds,) or None
+        Inner scores of the best candidates; None where nothing was chosen.
     chosen : list of str
-        The best candidate of every fold; empty where scores are pooled over folds.
+        The best candidate of every fold; empty where nothing was chosen, or scores are pooled over folds.
     scoring : str
         What the score is.
 
@@ -275,23 +278,23 @@ class NestedDisplay(Display):
     (5, True)
     """
 
-    inner: Array
     outer: Array
+    inner: Array | None
     chosen: list[str]
     scoring: str = "score"
 
     @property
     def optimism(self) -> float:
-        """Mean inner score less mean outer score."""
-        return float(self.inner.mean() - self.outer.mean())
+        """Mean inner score less mean outer score; NaN where nothing was chosen."""
+        return math.nan if self.inner is None else float(self.inner.mean() - self.outer.mean())
 
     @classmethod
-    def from_result(cls, result: NestedCrossValidation, *, x_label: str | None = None, ax: Axes | None = None) -> Self:
-        """What `nested_cross_validate` returned.
+    def from_result(cls, result: Outcome, *, x_label: str | None = None, ax: Axes | None = None) -> Self:
+        """What `cross_validate`, `nested_cross_validate` or `evaluate` of an automatic model returned.
 
         Parameters
         ----------
-        result : NestedCrossValidation
+        result : Outcome
             The scores and choices.
         x_label : str, default=None
             Of the scores' axis, with units.
@@ -302,13 +305,11 @@ class NestedDisplay(Display):
         -------
         NestedDisplay
         """
-        alphas = [", ".join(f"{alpha:.3g}" for alpha in np.atleast_1d(choice["alpha"])) for choice in result.chosen]
-        kernels = [short_kernel(choice["kernel"]) for choice in result.chosen]
-        chosen = [f"{kernel}, alpha {alpha}" for kernel, alpha in zip(kernels, alphas, strict=True)]
-        if len(chosen) != result.scores.size:
-            chosen = []
+        scores = result.scores.reshape(*result.scores.shape[:2], -1).mean(axis=2).ravel()
+        chosen = [f"{short_kernel(each['kernel'])}, alpha {numbers_text(each['alpha'], 3)}" for each in result.chosen]
+        inner = None if result.inner_scores is None else result.inner_scores.ravel()
         label = x_label or larger(result.scoring)
-        return cls(result.inner_scores.ravel(), result.scores.ravel(), chosen, label).plot(ax)
+        return cls(scores, inner, chosen if len(chosen) == len(scores) else [], label).plot(ax)
 
     @classmethod
     def from_estimator(
@@ -343,23 +344,25 @@ class NestedDisplay(Display):
         count = len(self.outer)
         grid_lines(ax, "x")
         places = np.arange(1, count + 1)
-        ax.hlines(places, self.inner, self.outer, color=GREY, linewidth=1.5)
-        inner, outer = float(self.inner.mean()), float(self.outer.mean())
-        ax.axvline(inner, color=VERMILION, linestyle="--", linewidth=1.4)  # named with the points
+        outer, title = float(self.outer.mean()), None
+        if self.inner is not None:
+            inner, title = float(self.inner.mean()), f"optimism {self.optimism:.2g}"
+            ax.hlines(places, self.inner, self.outer, color=GREY, linewidth=1.5)
+            ax.axvline(inner, color=VERMILION, linestyle="--", linewidth=1.4)  # named with the points
+            ax.plot(
+                self.inner, places, "s", color=VERMILION, markerfacecolor="white", markeredgewidth=1.5,
+                label=f"inner (mean {inner:.3g}, dashed)",
+            )  # fmt: skip
         ax.axvline(outer, color=BLUE, linestyle="-", linewidth=1.4)
-        ax.plot(
-            self.inner, places, "s", color=VERMILION, markerfacecolor="white", markeredgewidth=1.5,
-            label=f"inner (mean {inner:.3g}, dashed)",
-        )  # fmt: skip
-        ax.plot(self.outer, places, "o", color=BLUE, label=f"outer (mean {outer:.3g}, solid)")
+        ax.plot(self.outer, places, "o", color=BLUE, label=f"{'outer ' * bool(title)}(mean {outer:.3g}, solid)")
         step = -(-count // 30)
         names = [f"{i}: {text}" for i, text in zip(places, self.chosen, strict=True)] if self.chosen else places
         ax.set_yticks(places[::step], list(names)[::step])
         ax.set_ylim(count + 0.6, 0.4)
         ax.locator_params(axis="x", nbins=6)
-        label_axes(ax, self.scoring, "outer fold and its choice" if self.chosen else "repeat")
+        label_axes(ax, self.scoring, "outer fold and its choice" if self.chosen else "fold or repeat")
         ax.legend(
-            title=f"optimism {self.optimism:.2g}", alignment="left", loc="lower left", bbox_to_anchor=(0.0, 1.0),
+            title=title, alignment="left", loc="lower left", bbox_to_anchor=(0.0, 1.0),
             ncols=2, frameon=False, borderaxespad=0.2, handletextpad=0.3, columnspacing=1.2,
         )  # fmt: skip
 

@@ -14,15 +14,11 @@ from mercer.data.checks import check_size, keyword_hints
 from mercer.data.rows import Array, Estimator, File, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_evaluation import (
-    SIGNAL,
-    Evaluation,
-    doubt,
     error_spread,
     fold_errors,
     growth,
     paired,
     root_mean_square,
-    said,
     signal,
     stability_words,
     tuning_factor,
@@ -43,11 +39,12 @@ from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
 from mercer.kernels import Kernel
+from mercer.selection.outcome import ROOT_MEAN_SQUARE, SIGNAL, Outcome, doubt, numbers_text
 from mercer.selection.table import standard_error
 from mercer.solvers.losses import LOSSES, Loss
 from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
-from mercer.text import Text
+from mercer.text import Text, counted
 from mercer.tuning.committee import REGRESSION, TrainingTable
 from mercer.tuning.generalized import as_ridge, generalized_committee
 
@@ -292,17 +289,17 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         """
         check_is_fitted(self, "models_")
         n, tuned = len(self.models_[0].X_fit_), self.committee_.tuned_on
-        error = f"{said(self.error_)} +- {said(self.error_standard_error_, 2)}"
+        error = f"{numbers_text(self.error_)} +- {numbers_text(self.error_standard_error_, 2)}"
         lines = [
             f"{n} rows, {self.n_features_in_} columns; widths tuned on {tuned} rows. {self.loss_words}".rstrip(),
             self._member_table(),
-            f"Estimated error {error} ({self.how_judged()}); baseline {said(self.baseline_)}.",
+            f"Estimated error {error} ({self.how_judged()}); baseline {numbers_text(self.baseline_)}.",
         ]
         poor = np.atleast_1d(self.signal_) <= SIGNAL
         if poor.all():
             one = not np.ndim(self.centre_)
             held = (self._truth(self._Y)[:, 0], self.in_units(self.committee_.held_out)[:, 0]) if one else ()
-            lines.append(doubt(error, said(self.baseline_), *held))
+            lines.append(doubt(error, numbers_text(self.baseline_), *held))
         elif poor.any():
             lines.append(
                 f"For target {', '.join(map(str, np.flatnonzero(poor)))} the model is not better than the baseline."
@@ -330,7 +327,7 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
     @keyword_hints
     def evaluate(
         self, X: XLike, y: YLike, cv: int = 10, *, sample_weight: PerRow = None, groups: PerRow = None, time: Any = None
-    ) -> Evaluation:
+    ) -> Outcome:
         """The outer loop: encoding, tuning, weighing and intervals repeated on the training part of every fold.
 
         Parameters
@@ -345,7 +342,7 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
 
         Returns
         -------
-        Evaluation
+        Outcome
         """
         y = check_targets(self, y)
         numbers, beside = self._outer_folds(X, y, None, cv, sample_weight, groups, time)
@@ -370,7 +367,11 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
             spread = root_mean_square(off, clusters)[1]
         spread = spread if y.ndim > 1 else float(np.ravel(spread)[0])
         z = self._one(paired(np.concatenate(gains), clusters=clusters), y)
-        return Evaluation(error, spread, baseline, each, float(np.mean(inside)), predictions, z)
+        return Outcome(
+            ROOT_MEAN_SQUARE, "neg_root_mean_squared_error", -each[None], -error, spread,
+            "outer cross-validation", f"{counted(len(each), 'fold')}, all steps repeated in each", base=-baseline,
+            predictions=predictions[None], coverage=float(np.mean(inside)), signal=z,
+        )  # fmt: skip
 
 
 def _baseline_squares(y: Array, train: Array, test: Array, times: Array | None) -> Array:

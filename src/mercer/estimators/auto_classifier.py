@@ -15,9 +15,6 @@ from mercer.data.rows import Array, ClassWeight, Estimator, File, PerRow, Rows, 
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import (
-    SIGNAL,
-    Evaluation,
-    doubt,
     paired,
     tuning_factor,
 )
@@ -30,10 +27,11 @@ from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.targets import class_numbers, refuse_one_class
 from mercer.kernels.base import Kernel
+from mercer.selection.outcome import SIGNAL, WEIGHTED_WRONG, WRONG, Measure, Outcome, doubt
 from mercer.selection.removals import label_numbers, label_targets
 from mercer.selection.table import mean_with_error, standard_error
 from mercer.tables import TableEncoder
-from mercer.text import Text
+from mercer.text import Text, counted
 from mercer.tuning.committee import CLASSIFICATION, TrainingTable
 from mercer.tuning.generalized import as_ridge, generalized_committee, read_labels
 from mercer.tuning.weights import log_loss_weights
@@ -319,7 +317,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
     @keyword_hints
     def evaluate(
         self, X: XLike, y: YLike, cv: int = 10, *, sample_weight: PerRow = None, groups: PerRow = None, time: Any = None
-    ) -> Evaluation:
+    ) -> Outcome:
         """The outer loop: everything that fit does, repeated on the training part of every fold.
 
         Parameters
@@ -334,7 +332,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
 
         Returns
         -------
-        Evaluation
+        Outcome
         """
         validate(self)
         refuse_mixed_labels(y)
@@ -360,7 +358,17 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         if clusters is not None:
             spread = wrong_share(found[rows], classes[rows], costs, clusters)[1]
         z = float(paired(np.concatenate(gains), clusters=clusters)[0])
-        return Evaluation(float(each.mean()), spread, float(np.mean(base)), each, None, predictions, z)
+        measure = wrong_measure(costs)
+        return Outcome(
+            measure, f"minus {measure.name}", -each[None], -float(each.mean()), spread, "outer cross-validation",
+            f"{counted(len(each), 'fold')}, all steps repeated in each", base=-float(np.mean(base)),
+            predictions=predictions[None], signal=z,
+        )  # fmt: skip
+
+
+def wrong_measure(costs: Array) -> Measure:
+    """What the error of a classifier is called: each wrong label counts what its class costs."""
+    return WEIGHTED_WRONG if (costs != 1.0).any() else WRONG
 
 
 def costs_of(given: Any, labels: Array, numbers: Array) -> Array:

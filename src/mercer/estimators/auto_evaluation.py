@@ -5,104 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mercer.data.rows import Array
+from mercer.selection.outcome import numbers_text
 from mercer.selection.table import mean_with_error
-from mercer.text import Shown
 from mercer.tuning.committee import Committee
 
-SIGNAL = 2.0  # z above which a model is better than the baseline
-_RANKED = 1e-3  # p of a rank correlation that is told beside a model that is not better by squared errors
 _UNSTABLE, _LARGE = 1.5, 20  # ratio of the errors of folds that is told; rows of a fold from which on it is
 _FEW_ROWS = 60  # rows, or groups of them: standard errors are multiplied by sqrt(1 + 60 / n)
 _WIDTHS_PER_ROW = 0.1  # tuned widths for each row, up to which the leave-one-out error with them is believed
 _FEW = 30  # rows below which the error is not corrected for the number of rows
 _SMALL = 1e-6  # gains of less than this share of the baseline's loss are rounding
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Shown):
-    """What an automatic estimator is worth on rows that no part of it has seen.
-
-    Attributes
-    ----------
-    error, standard_error : float, or ndarray of shape (n_targets,)
-        Root mean squared error (share of wrong labels for classifiers) over all folds.
-    baseline : float, or ndarray of shape (n_targets,)
-        The same of the mean (the most common label).
-    errors : ndarray of shape (folds,) or (folds, n_targets)
-        Of every fold.
-    coverage : float or None
-        Share of targets inside the 90 % intervals.
-    predictions : ndarray of shape (n,) or (n, n_targets)
-        Out-of-fold predictions; NaN (None) for folds that the time budget left out.
-    signal : float, or ndarray of shape (n_targets,)
-        z of the paired difference to the baseline over all rows: of squared errors, for classifiers of log losses.
-        Above 2 the model is better than the baseline.
-    """
-
-    error: Any
-    standard_error: Any
-    baseline: Any
-    errors: Array
-    coverage: float | None
-    predictions: Array
-    signal: Any
-
-    def _columns(self) -> dict[str, list[Any]]:
-        """The error of every fold."""
-        errors = np.asarray(self.errors)
-        by_target = errors.reshape(len(errors), -1).T.tolist()
-        names = ["error"] if len(by_target) == 1 else [f"error {place}" for place in range(len(by_target))]
-        return {"fold": list(range(1, len(errors) + 1)), **dict(zip(names, by_target, strict=True))}
-
-    def __str__(self) -> str:
-        error = f"{said(self.error)} +- {said(self.standard_error, 2)}"
-        words = f"Out-of-sample error: {error} ({len(self.errors)} outer folds); baseline {said(self.baseline)}."
-        if not np.any(np.greater(self.signal, SIGNAL)):
-            words += f" {doubt(error, said(self.baseline))}"
-        return words if self.coverage is None else f"{words} 90 % intervals contain {100 * self.coverage:.0f} %."
-
-
-def said(numbers: Any, digits: int = 4) -> str:
-    """One number, or several, for people.
-
-    Examples
-    --------
-    >>> from mercer.estimators.auto_evaluation import said
-    >>> said(0.12345), said([1.0, 2.5], 2)
-    ('0.1235', '1, 2.5')
-    """
-    return ", ".join(f"{number:.{digits}g}" for number in np.atleast_1d(numbers))
-
-
-def doubt(error: str, baseline: str, y: Array | None = None, predicted: Array | None = None) -> str:
-    """The sentence for a model that is not shown to be better than the baseline; errors as they are printed.
-
-    Squared errors of a few large targets can hide what ranks show: `y` and `predicted` are numbers of held-out rows.
-
-    Examples
-    --------
-    >>> from mercer.estimators.auto_evaluation import doubt
-    >>> print(doubt("157 +- 21", "137"))
-    The model is not shown to be better than the baseline (157 +- 21 against 137).
-    """
-    words = f"The model is not shown to be better than the baseline ({error} against {baseline})."
-    if y is None or predicted is None or y.dtype.kind != "f" or np.ptp(y) == 0 or np.ptp(predicted) == 0:
-        return words
-    from scipy.stats import spearmanr
-
-    rank = spearmanr(y, predicted)
-    if not (rank.statistic > 0 and rank.pvalue < _RANKED):
-        return words
-    words += (
-        f" Its held-out predictions follow the order of the targets (rank correlation {rank.statistic:.2f}), so the "
-        "columns do tell something: a few large targets dominate the squared error."
-    )
-    return f"{words} Fit the logarithm of the target." if (y > 0).all() else words
 
 
 def root_mean_square(residuals: Array, clusters: Array | None = None) -> tuple[Array, Array]:
@@ -181,7 +96,7 @@ def stability_words(by_fold: Array, rows: int) -> list[str]:
     low, high = float(by_fold.min()), float(by_fold.max())
     if high <= _UNSTABLE * low:
         return []
-    return [f"The error estimate is unstable: single folds estimate {said(low, 3)} to {said(high, 3)}."]
+    return [f"The error estimate is unstable: single folds estimate {numbers_text(low, 3)} to {numbers_text(high, 3)}."]
 
 
 def signal(committee: Committee, Y: Array) -> Array:

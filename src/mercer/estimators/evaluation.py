@@ -1,13 +1,17 @@
-"""Out-of-sample scores of a fixed model: cross-validation in closed form, or by refitting."""
+"""Out-of-sample scores of a fixed model and of a whole search: in closed form where they are ours, or by refitting."""
 
 from __future__ import annotations
 
+import copy
 import math
-from dataclasses import dataclass
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.pipeline import Pipeline
 
 from mercer.data.checks import check_alpha, check_weights, keyword_hints
 from mercer.data.folds import Folds, draw
@@ -18,61 +22,12 @@ from mercer.estimators.parameters import validate
 from mercer.estimators.pipelines import refittable
 from mercer.estimators.refitting import Refitting, score_splits
 from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
-from mercer.estimators.search_core import warn_if_ill
+from mercer.estimators.search_core import SearchCore, warn_if_ill, warn_of_failures
 from mercer.estimators.targets import Targets
-from mercer.kernels.base import Kernel
+from mercer.selection.nested import run_nested
+from mercer.selection.outcome import Outcome
 from mercer.selection.scoring import Scoring, resolve_scoring
-from mercer.selection.search import Search
-from mercer.selection.table import held_out_ratio, standard_error
 from mercer.solvers.plan import digits_left
-from mercer.text import Shown
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CrossValidation(Shown):
-    """Scores of a fixed model on data it was not trained on.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (repeats, folds)
-        Larger is better, as everywhere in scikit-learn.
-    mean, standard_error : float
-        Over all splits; the error is corrected for training sets that overlap (Nadeau and Bengio), and NaN where
-        there is one score alone.
-    predictions : ndarray of shape (repeats, n) or (repeats, n, t)
-        Held-out predictions (labels for classifiers).
-    scoring, folds : str
-        Names of the score and of the splits.
-    route : str
-        How it was computed.
-    digits : float or None
-        Decimal digits of the scores that are correct; None if the refitted estimator does not report them.
-    """
-
-    scores: Array
-    mean: float
-    standard_error: float
-    predictions: Array
-    scoring: str
-    folds: str
-    route: str
-    digits: float | None = None
-
-    def _columns(self) -> dict[str, list[Any]]:
-        """The score of every repetition and fold."""
-        places = list(np.ndindex(*self.scores.shape[:2]))
-        scores = [float(np.mean(self.scores[place])) for place in places]
-        return {
-            "repeat": [place[0] + 1 for place in places],
-            "fold": [place[-1] + 1 for place in places],
-            "score": scores,
-        }
-
-    def __str__(self) -> str:
-        error = f"standard error {self.standard_error:.2g}"
-        if np.isnan(self.standard_error):
-            error = "one score, so no standard error"
-        return f"{self.scoring}: {self.mean:.4g}, {error} ({self.folds}; {self.route})"
 
 
 @keyword_hints
@@ -87,7 +42,7 @@ def cross_validate(
     sample_weight: PerRow = None,
     scoring: ScoringLike = None,
     random_state: Seed = None,
-) -> CrossValidation:
+) -> Outcome:
     """Cross-validate a fixed model: exactly and from one factor where it is ours, by refitting otherwise.
 
     Parameters
@@ -105,7 +60,8 @@ def cross_validate(
 
     Returns
     -------
-    CrossValidation
+    Outcome
+        Prints as a sentence.
 
     Examples
     --------
@@ -123,21 +79,41 @@ def cross_validate(
         refuse_mixed_labels(y)
     folds = draw(cv, X, y, repeats=repeats, groups=groups, random_state=random_state, classifier=classifier)
     if type(estimator) in (KernelRidge, KernelRidgeClassifier):
-        return _evaluate_closed(estimator, X, y, folds, how, sample_weight)
+        return _validate_closed_form(estimator, X, y, folds, how, sample_weight)
     scores, predictions, _ = score_splits(Refitting(estimator, X, y, sample_weight, groups), folds, how)
-    return _result(scores, predictions, how, folds, "refitted")
+    base = refitted_baseline(y, folds, how, classifier=classifier)
+    return Outcome.of_splits(
+        "cross-validation", scores, folds, how, base=base, predictions=predictions, route="refitted"
+    )
 
 
-def _evaluate_closed(
-    estimator: Estimator, X: XLike, y: YLike, folds: Folds, how: Scoring, sample_weight: PerRow
-) -> CrossValidation:
+def refitted_baseline(y: YLike, folds: Folds, how: Scoring, *, classifier: bool) -> float:
+    """The mean score of predicting the mean, or the most common label, of each training part; NaN where it has none."""
+    dummy = DummyClassifier() if classifier else DummyRegressor()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # scores of constant predictions may be ill defined
+            return float(score_splits(Refitting(dummy, np.zeros((len(y), 1)), y), folds, how)[0].mean())
+    except (AttributeError, ValueError):  # such as a scorer of decision values
+        return math.nan
+
+
+def _validate_closed_form(
+    estimator: KernelRidge | KernelRidgeClassifier,
+    X: XLike,
+    y: YLike,
+    folds: Folds,
+    how: Scoring,
+    sample_weight: PerRow,
+) -> Outcome:
+    """The outcome of one kernel with each target at its own alpha."""
     owner, model = type(estimator).__name__, clone(estimator)
     X, y = model.check_data(X, y)
     weights = as_sample_weight(sample_weight, X)
     if weights is not None:
         check_weights(owner, weights)
     validate(model)
-    kernel: Kernel = model.resolved_kernel(width_of(X))
+    kernel = model.resolved_kernel(width_of(X))
     if getattr(how.scorer, "_response_method", None) == "predict_proba":
         way_out = "KernelRidgeClassifierCV has probabilities: use cross_validate with it instead."
         got = f"{how.name}, which needs probabilities"
@@ -147,98 +123,172 @@ def _evaluate_closed(
     rows = Rows(X, getattr(model, "feature_names_in_", None))
     gram = check_kernels([kernel], rows)
     search = targets.search(rows, folds, how, intercept=bool(model.fit_intercept), gram=gram)
-    return _score_closed_form(owner, search, kernel, alphas)
-
-
-def _score_closed_form(owner: str, search: Search, kernel: Kernel, alphas: list[float]) -> CrossValidation:
-    """The closed forms of one kernel, each target at its own alpha."""
-    how, plan = search.scoring, search.plan([kernel], np.array(sorted(set(alphas))))
+    plan = search.plan([kernel], np.array(sorted(set(alphas))))
     with np.errstate(under="ignore"):
         values, condition = search.values(kernel, alphas, plan)
     scores = how.by_split(search.pooled_truth if search.pool_only else search.truth, values)
-    held_out = search.by_repeat(values)
     if search.classes is not None:
         predictions = search.labels_by_repeat(search.truth.outcome(values))
     else:
+        held_out = search.by_repeat(values)
         predictions = held_out[:, :, 0] if search.y.ndim == 1 else held_out
     name = plan.chosen.name
     warn_if_ill(f"{owner} in cross_validate", condition, name)
-    words = "refitted" if name == "refit" else f"closed form, method {name}"
-    return _result(scores, predictions, how, search.folds, words, digits_left(condition))
+    return Outcome.of_splits(
+        "cross-validation", scores, folds, how, base=search.baseline(), predictions=predictions,
+        route="refitted" if name == "refit" else f"closed form, method {name}", digits=digits_left(condition),
+    )  # fmt: skip
 
 
-def _result(
-    scores: Array, predictions: Array, how: Scoring, folds: Folds, route: str, digits: float | None = None
-) -> CrossValidation:
-    mean, error = mean_and_error(scores, folds)
-    shaped = scores.reshape(len(folds.repeats), -1)
-    return CrossValidation(shaped, mean, error, predictions, how.name, folds.label, route, digits)
+@keyword_hints
+def nested_cross_validate(
+    search: Estimator,
+    X: XLike,
+    y: YLike,
+    *,
+    cv: SplitsLike = 10,
+    repeats: int = 1,
+    inner: SplitsLike = None,
+    groups: PerRow = None,
+    sample_weight: PerRow = None,
+    random_state: Seed = None,
+) -> Outcome:
+    """How good a search is on data that neither its models nor its choices have seen.
 
+    All inner and outer fits of a kernel and alpha come from one factor. The numbers are those of
+    GridSearchCV inside cross_val_score.
 
-def mean_and_error(scores: Array, folds: Folds) -> tuple[float, float]:
-    """The mean over all splits, and its standard error corrected for training sets that overlap."""
-    return float(scores.mean()), float(standard_error(scores, held_out_ratio(folds)))
-
-
-_SQUARES = {None, "neg_mean_squared_error", "mean_squared_error"}
-_RIGHT = {None, "accuracy"}
-
-
-@dataclass(frozen=True)
-class AsError:
-    """How a score of scikit-learn's sign is told.
-
-    Attributes
+    Parameters
     ----------
-    measure : str
-        What the number is.
-    kind : {"root", "share", "score"}
-        Root of minus the score, one less the score, or the score itself.
+    search : KernelRidgeCV, KernelRidgeClassifierCV, or a Pipeline that ends in one
+        Ladders of widths and alphas are resolved once from all of X, which does not look at y, and do not grow as in
+        `fit`. A Pipeline is
+        refitted in every outer fold, transformers, ladders and all, with closed forms inside.
+    X, y : array-like
+        Rows and targets.
+    cv, repeats, random_state
+        The outer splits, as for `KernelRidgeCV`.
+    inner : int, splitter or None, default=None
+        How the search selects within each outer training part. None: the other outer folds (for a
+        Pipeline: the search's own `cv`). An int or a splitter is drawn within each outer training part;
+        "leave-one-out" is that.
+    groups : array-like of shape (n_samples,), default=None
+        Honoured at both levels.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of training; scores are not weighted.
+
+    Returns
+    -------
+    Outcome
+        Prints as a short paragraph and a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidgeCV, nested_cross_validate
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.linspace(0.0, 6.0, 60)[:, None]
+    >>> y = np.sin(X[:, 0])
+    >>> search = KernelRidgeCV([Gaussian(w) for w in (0.5, 1.0, 2.0)], [1e-3, 1e-2, 1e-1])
+    >>> result = nested_cross_validate(search, X, y, cv=5, random_state=0)
+    >>> result.scores.shape, len(result.chosen)
+    ((1, 5), 5)
     """
+    search, X = refittable(search, X)
+    if isinstance(search, Pipeline):
+        draws = {"repeats": repeats, "groups": groups, "random_state": random_state}
+        return _nested_pipeline(search, X, y, cv, draws, inner, sample_weight)
+    if not isinstance(search, SearchCore):
+        what = "search, the first argument of nested_cross_validate,"
+        must_be = "KernelRidgeCV, KernelRidgeClassifierCV or a Pipeline that ends in one"
+        raise InputError(sentence(what, must_be, type(search).__name__, "For a fixed model, use cross_validate."))
+    for name in ("extend_grid", "tune"):
+        if getattr(search, name, False):
+            raise InputError(
+                f"{name} of {type(search).__name__} must be False in nested_cross_validate, because all outer folds "
+                f"use the same grid; got True. Set {name}=False, or use make_pipeline(search), which is fitted again "
+                "in every outer fold."
+            )
+    model = copy.copy(search)
+    model.set_params(cv=cv, repeats=repeats, random_state=random_state, verify=False, checkpoint=None)
+    problem, kernels, alphas = model.prepare(X, y, sample_weight, groups)
+    X, y = problem.rows.values, problem.y
+    groups = None if groups is None else np.asarray(groups)
+    owner = type(search).__name__
+    run = run_nested(
+        problem, kernels, alphas, _inner(inner, X, y, groups, random_state, search), model.rule, model.verbose
+    )
+    chosen = []
+    for choice in run.choices:
+        picked = [float(alphas[a]) for a in choice.alphas]
+        alpha: Any = np.array(picked) if problem.per_target and y.ndim == 2 else picked[0]
+        chosen.append({"kernel": kernels[choice.kernel], "alpha": alpha})
+    predictions = run.predictions[:, :, 0] if np.ndim(y) == 1 else run.predictions
+    if run.labels is not None:
+        predictions = run.labels
+    warn_if_ill(f"a best candidate of {owner} in nested_cross_validate", run.condition, run.plan.chosen.name)
+    if problem.failures:
+        warn_of_failures(problem.scoring.name, problem.failures)
+    return Outcome.of_splits(
+        "nested cross-validation", run.scores, problem.folds, problem.scoring, base=problem.baseline(),
+        predictions=predictions, route=f"closed form, method {run.plan.chosen.name}", digits=digits_left(run.condition),
+        chosen=chosen, inner_scores=run.inner_best.reshape(len(problem.folds.repeats), -1),
+        candidates=len(kernels) * len(alphas), plan=run.plan,
+    )  # fmt: skip
 
-    measure: str
-    kind: str
 
-    @classmethod
-    def of(cls, scoring: ScoringLike, *, classifier: bool) -> AsError:
-        """The first line that fits decides.
+def _inner(inner: SplitsLike, X: XLike, y: YLike, groups: Array | None, random_state: Seed, search: SearchCore) -> Any:
+    """A function that draws inner folds on given rows, or None for the other outer folds."""
+    if inner is None:
+        return None
+    if isinstance(inner, str):
+        if inner != "leave-one-out":
+            raise InputError(sentence("inner", "None, a number of folds, a splitter or 'leave-one-out'", repr(inner)))
+        inner = None
+    y = np.asarray(y)
 
-        ==============================================  ===========================
-        regression, mean squared error (the default)    root mean squared error
-        classification, accuracy (the default)          share of wrong labels
-        any other score                                 the score, by its name
-        ==============================================  ===========================
+    def draw_on(rows: Array) -> Folds:
+        own = None if groups is None else groups[rows]
+        return draw(inner, X[rows], y[rows], groups=own, random_state=random_state, classifier=is_classifier(search))
 
-        Examples
-        --------
-        >>> from mercer.estimators.evaluation import AsError
-        >>> squares = AsError.of(None, classifier=False)
-        >>> squares.measure, squares.value(-4.0), squares.spread(0.4, -4.0)
-        ('root mean squared error', 2.0, 0.1)
-        >>> AsError.of("r2", classifier=False).value(0.5)
-        0.5
-        """
-        known: str | None = scoring if scoring is None or isinstance(scoring, str) else ""
-        if not classifier and known in _SQUARES:
-            return cls("root mean squared error", "root")
-        if classifier and known in _RIGHT:
-            return cls("share of wrong labels", "share")
-        return cls(str(known or getattr(scoring, "__name__", scoring)), "score")
+    return draw_on
 
-    @property
-    def smaller_is_better(self) -> bool:
-        """True for errors, False for scores."""
-        return self.kind != "score"
 
-    def value(self, score: float) -> float:
-        """The number that is told."""
-        if self.kind == "root":
-            return math.sqrt(max(-score, 0.0))
-        return 1.0 - score if self.kind == "share" else score
+def _nested_pipeline(
+    pipeline: Pipeline,
+    X: XLike,
+    y: YLike,
+    cv: SplitsLike,
+    draws: dict[str, Any],
+    inner: SplitsLike,
+    sample_weight: PerRow,
+) -> Outcome:
+    """Scores of a Pipeline that ends in a search, refitted in every outer fold; `draws` says how these are drawn."""
+    name, last = pipeline.steps[-1]
+    if not isinstance(last, SearchCore):
+        what, must_be = "The last step of the Pipeline", "KernelRidgeCV or KernelRidgeClassifierCV"
+        raise InputError(sentence(what, must_be, type(last).__name__, "For a fixed model, use cross_validate."))
+    classifier = is_classifier(last)
+    rows = np.empty((len(y), 0)) if isinstance(X, Mapping) else X  # of which splitters count the rows
+    folds = draw(cv, rows, y, classifier=classifier, **draws)
+    how = resolve_scoring(last.scoring, classifier=classifier)
+    settings = {"checkpoint": None}  # each fold is other data
+    if inner is not None:
+        settings["cv"] = None if isinstance(inner, str) and inner == "leave-one-out" else inner
+    pipeline = clone(pipeline).set_params(**{f"{name}__{key}": value for key, value in settings.items()})
+    fit = Refitting(pipeline, X, y, sample_weight, draws["groups"])
+    scores, predictions, searches = score_splits(fit, folds, how, _chosen_by)
+    chosen, best, digits, tried = zip(*searches, strict=True)
+    inner_scores = np.reshape(best, (len(scores), -1)).mean(axis=1)  # one for each score of pooled folds
+    return Outcome.of_splits(
+        "nested cross-validation", scores, folds, how, base=refitted_baseline(y, folds, how, classifier=classifier),
+        predictions=predictions, route="pipeline refitted in every outer fold", digits=min(digits), chosen=chosen,
+        inner_scores=inner_scores.reshape(len(folds.repeats), -1), candidates=max(tried),
+    )  # fmt: skip
 
-    def spread(self, standard_error: float, score: float) -> float:
-        """Its standard error, from that of the score."""
-        if self.kind != "root":
-            return standard_error
-        error = self.value(score)
-        return standard_error / (2.0 * error) if error else 0.0
+
+def _chosen_by(pipeline: Pipeline) -> tuple[dict[str, Any], float, float, int]:
+    """What the search at the end of a fitted Pipeline chose, its inner score, correct digits and candidates."""
+    search = pipeline.steps[-1][1]
+    chosen = {"kernel": search.best_kernel_, "alpha": search.alpha_}
+    return chosen, search.best_score_, search.digits_, len(search.cv_results_["params"])

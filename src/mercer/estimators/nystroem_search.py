@@ -183,7 +183,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         self.landmark_check_ = landmark_check(found.swept[k], found.totals, search.sides[k].features.count)
         self.fold_rows_ = found.totals.rows.astype(np.intp)
         if found.nested is not None:
-            self.nested_, self.nested_scores_ = found.nested, found.nested.scores
+            self.nested_, self.nested_scores_ = found.nested, found.nested.scores[0]
             self.optimism_ = found.nested.optimism
         reached = edges_in_words(table, choice, self.folds_, default, default)
         self._words = self._summarize(reached)
@@ -357,7 +357,7 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
         As for `KernelRidgeCV`.
     landmark_check_ : LandmarkCheck
         Held-out error with all landmarks and with half of them: whether more would still help.
-    nested_ : NestedScores
+    nested_ : Outcome
         Only with `nested`; its scores are also `nested_scores_`, and `optimism_` is what plain scores hide.
     fold_rows_ : ndarray of shape (cv,)
         Rows of each fold.

@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer.data.rows import Estimator
 from mercer.errors import InputError, MercerError
-from mercer.estimators.nesting import nested_cross_validate
+from mercer.estimators.evaluation import nested_cross_validate
 from mercer.lab.answers import ALPHAS, WIDTHS, around, as_error, errors_of, quiet, search_of
 from mercer.lab.questions import Question, read_question
 from mercer.runtime.progress import listening
@@ -46,7 +46,7 @@ class Job:
         Why it failed.
     search : KernelRidgeCV or KernelRidgeClassifierCV or None
         Fitted.
-    nested : NestedCrossValidation or None
+    nested : Outcome or None
         Of that search.
     """
 

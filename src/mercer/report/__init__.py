@@ -8,7 +8,7 @@ from typing import Any
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Estimator, PerRow, XLike, YLike
 from mercer.estimators.auto_extra import refuse_extra
-from mercer.report.evaluation import gather
+from mercer.report.evaluation import evaluate_subject
 from mercer.report.facts import Origin
 from mercer.report.subject import subject_of
 
@@ -71,5 +71,5 @@ def write_report(
     place = check_path(path, "report")
     refuse_extra(model, "The report")
     subject = subject_of(model, X, y, target=target, weights=sample_weight, groups=groups)
-    text = page(gather(subject, evaluation, origin or Origin()))
+    text = page(evaluate_subject(subject, evaluation, origin or Origin()))
     write_whole(place, [text.encode("utf-8", "replace")], "report")

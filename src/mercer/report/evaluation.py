@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,48 @@ from mercer.insight.intervals import Coverage
 from mercer.models.records import FileStamp
 from mercer.report.effects import ColumnEffect, average_effects, main_effects, row_influence
 from mercer.report.facts import CommitteeChoice, Data, Origin, SearchChoice, choice_of, data_of
-from mercer.report.judging import HeldOutFacts, Judgement, judge, training_error
+from mercer.report.judging import HeldOutFacts, chosen_by, held_out_of, judge, training_error
 from mercer.report.labels import LabelFacts, labels_of
 from mercer.report.refits import ColumnImportance, coverages, fold_refits, influences, sample_rows
 from mercer.report.subject import Subject, subject_of
+from mercer.selection.outcome import Outcome
 from mercer.text import Shown, legible, number, percent, text_table
 
 _NINE_IN_TEN = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class SpectrumFact:
+    """Eigenvalues of the kernel on the rows, and the degrees of freedom that alpha leaves.
+
+    Attributes
+    ----------
+    display : SpectrumDisplay
+        The numbers, ready to be drawn.
+    degrees : float or None
+        Effective degrees of freedom; None without a penalty.
+    rows : int
+        How many rows it is about.
+    what : str
+        Whose kernel it is.
+    """
+
+    display: SpectrumDisplay
+    degrees: float | None
+    rows: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What it takes to do it again."""
+
+    command: str
+    versions: dict[str, str]
+    when: str
+    seed: str
+    digest: str
+    digest_of: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,8 +74,12 @@ class ModelEvaluation(Shown):
         The model and its rows.
     data : Data
         The table.
-    judged : Judgement
+    outcome : Outcome
         Out-of-sample error with its standard error, the baseline, and predictions of rows held out.
+    chosen_by, chosen_how : float, str
+        The estimate that choosing itself gave, and what it is.
+    training_error : float
+        Error on the rows of the fit; NaN where a score is told.
     choice : SearchChoice or CommitteeChoice
         What was tried, and what won.
     held : HeldOutFacts or None
@@ -66,7 +106,10 @@ class ModelEvaluation(Shown):
 
     subject: Subject
     data: Data
-    judged: Judgement
+    outcome: Outcome
+    chosen_by: float
+    chosen_how: str
+    training_error: float
     choice: SearchChoice | CommitteeChoice
     held: HeldOutFacts | None
     labels: LabelFacts | None
@@ -83,27 +126,42 @@ class ModelEvaluation(Shown):
     @property
     def error(self) -> float:
         """Out-of-sample error, or score."""
-        return self.judged.error
+        return float(self.outcome.error)
 
     @property
     def standard_error(self) -> float:
         """Standard error of `error`."""
-        return self.judged.standard_error
+        return float(self.outcome.error_standard_error)
 
     @property
     def baseline(self) -> float:
         """Error of predicting the mean, or the most common label."""
-        return self.judged.baseline
+        return float(self.outcome.baseline)
 
     @property
     def predictions(self) -> Any:
         """Prediction of every row by a model that has not seen it."""
-        return self.judged.predicted
+        return self.outcome.predicted
+
+    @property
+    def optimism(self) -> float:
+        """How much better the estimate of choosing is than the out-of-sample error; negative where it is worse."""
+        return (self.error - self.chosen_by) * (1 if self.outcome.measure.smaller_is_better else -1)
 
     @property
     def importance(self) -> dict[str, float]:
         """By how much the error on unseen rows rises when a column is permuted, largest first."""
         return {each.name: each.rise for each in self.influence}
+
+    @cached_property
+    def spectrum(self) -> SpectrumFact | None:
+        """Eigenvalues of the kernel on the rows."""
+        return spectrum_of(self.subject)
+
+    @cached_property
+    def reproduction(self) -> Reproduction:
+        """What it takes to fit the model again."""
+        return reproduction_of(self.subject, self.data.origin)
 
     @property
     def warnings(self) -> list[str]:
@@ -122,12 +180,12 @@ class ModelEvaluation(Shown):
         }
 
     def __str__(self) -> str:
-        judged = self.judged
-        spread = "" if math.isnan(judged.standard_error) else f" +- {number(judged.standard_error, 2)}"
-        word = f"{'error' if judged.smaller_is_better else 'score'} of {legible(self.subject.target)}"
+        outcome = self.outcome
+        spread = "" if math.isnan(outcome.error_standard_error) else f" +- {number(outcome.error_standard_error, 2)}"
+        word = f"{'error' if outcome.measure.smaller_is_better else 'score'} of {legible(self.subject.target)}"
         lines = [
-            f"Out-of-sample {word}: {number(judged.error)}{spread} ({judged.measure}; {judged.how}).",
-            f"Baseline: {number(judged.baseline)}.",
+            f"Out-of-sample {word}: {number(outcome.error)}{spread} ({outcome.measure.name}; {outcome.how}).",
+            f"Baseline: {number(outcome.baseline)}.",
         ]
         lines += [
             f"{percent(each.confidence)} prediction intervals contain {percent(float(each))} of held-out targets."
@@ -197,18 +255,19 @@ def evaluate(
 
 def evaluate_subject(subject: Subject, result: Any, origin: Origin) -> ModelEvaluation:
     """The evaluation of a model and its rows."""
-    judged = judge(subject, result)
-    judged = replace(judged, fitted=training_error(subject, judged))
+    outcome = judge(subject, result)
     refits = fold_refits(subject)
-    found, by_size, how = coverages(subject, refits, judged)
+    found, by_size, how = coverages(subject, refits, outcome)
     ranked = influences(subject, refits) if refits else []
     return ModelEvaluation(
         subject,
         data_of(subject, origin),
-        judged,
-        choice_of(subject, judged),
-        judged.held_out(subject.y),
-        labels_of(subject, judged) if subject.classifier else None,
+        outcome,
+        *chosen_by(subject, outcome),
+        training_error(subject, outcome),
+        choice_of(subject, outcome),
+        held_out_of(subject.y, outcome),
+        labels_of(subject, outcome) if subject.classifier else None,
         tuple(found),
         how,
         tuple(ranked),
@@ -219,69 +278,6 @@ def evaluate_subject(subject: Subject, result: Any, origin: Origin) -> ModelEval
         row_influence(subject),
         tuple(by_size),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class SpectrumFact:
-    """Eigenvalues of the kernel on the rows, and the degrees of freedom that alpha leaves.
-
-    Attributes
-    ----------
-    display : SpectrumDisplay
-        The numbers, ready to be drawn.
-    degrees : float or None
-        Effective degrees of freedom; None without a penalty.
-    rows : int
-        How many rows it is about.
-    what : str
-        Whose kernel it is.
-    """
-
-    display: SpectrumDisplay
-    degrees: float | None
-    rows: int
-    what: str
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """What it takes to do it again."""
-
-    command: str
-    versions: dict[str, str]
-    when: str
-    seed: str
-    digest: str
-    digest_of: str
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Facts(ModelEvaluation):
-    """An evaluation, and what a page shows besides."""
-
-    spectrum: SpectrumFact | None = None
-    reproduction: Reproduction | None = None
-
-
-def gather(subject: Subject, result: Any, origin: Origin) -> Facts:
-    """Everything that a report says.
-
-    Parameters
-    ----------
-    subject : Subject
-        The model and its rows.
-    result : Evaluation, NestedCrossValidation or None
-        The outer loop, if it was run.
-    origin : Origin
-        Where the table came from.
-
-    Returns
-    -------
-    Facts
-    """
-    found = evaluate_subject(subject, result, origin)
-    shared = {each.name: getattr(found, each.name) for each in fields(found)}
-    return Facts(**shared, spectrum=spectrum_of(subject), reproduction=reproduction_of(subject, origin))
 
 
 def spectrum_of(subject: Subject) -> SpectrumFact | None:

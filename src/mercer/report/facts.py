@@ -10,9 +10,9 @@ import numpy as np
 
 from mercer.data.rows import Estimator
 from mercer.estimators.auto_core import correct_digits
-from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
 from mercer.selection.ladders import edges_in_words
+from mercer.selection.outcome import Outcome
 from mercer.selection.table import SearchTable
 from mercer.tables import Column
 from mercer.text import counted, legible, listed, number
@@ -229,9 +229,9 @@ class CommitteeChoice:
     error: str
 
 
-def choice_of(subject: Subject, judged: Judgement) -> SearchChoice | CommitteeChoice:
+def choice_of(subject: Subject, outcome: Outcome) -> SearchChoice | CommitteeChoice:
     """The choice that the model stands for."""
-    return _committee(subject) if subject.auto else _search(subject.model, judged)
+    return _committee(subject) if subject.auto else _search(subject.model, outcome)
 
 
 def _committee(subject: Subject) -> CommitteeChoice:
@@ -256,10 +256,10 @@ def _bound_names(bounds: list[str], subject: Subject) -> tuple[str, ...]:
     return (*whole, *(f"{name} of {listed(list(dict.fromkeys(own)))}" for name, own in owners.items()))
 
 
-def _search(model: Estimator, judged: Judgement) -> SearchChoice:
+def _search(model: Estimator, outcome: Outcome) -> SearchChoice:
     table, choice = model.table_, model.choice_
     kept = isinstance(table, SearchTable)  # a file keeps the text of it alone
-    chosen = judged.result.chosen
+    chosen = outcome.chosen
     same = sum(repr(each["kernel"]) == repr(model.best_kernel_) and each["alpha"] == model.alpha_ for each in chosen)
     best, close = _best(model) if kept else ((), 0)
     return SearchChoice(
@@ -267,7 +267,7 @@ def _search(model: Estimator, judged: Judgement) -> SearchChoice:
         f"{model.alpha_:.3g}",
         len(model.kernels_),
         len(model.alphas_),
-        judged.result.scoring,
+        outcome.scoring,
         model.folds_.label,
         model.rule,
         best,

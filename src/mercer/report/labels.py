@@ -16,8 +16,8 @@ from sklearn.metrics import (
 )
 
 from mercer.data.rows import Array, Estimator
-from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
+from mercer.selection.outcome import Outcome
 
 _MOST = 12  # labels in the matrix; the rarest others are pooled
 _BINS = 10
@@ -127,9 +127,9 @@ class LabelFacts:
     thresholds: tuple[ThresholdFact, ...] = ()
 
 
-def labels_of(subject: Subject, judged: Judgement) -> LabelFacts:
+def labels_of(subject: Subject, outcome: Outcome) -> LabelFacts:
     """Predicted against observed labels of held-out rows."""
-    said = np.asarray(judged.predicted, dtype=object)
+    said = np.asarray(outcome.predicted, dtype=object)
     there = np.array([cell is not None for cell in said], dtype=bool)
     classes = subject.model.classes_
     observed, predicted = subject.y[there], np.asarray(said[there].tolist(), dtype=classes.dtype)

@@ -9,8 +9,7 @@ import numpy as np
 
 from mercer.displays import CoverageDisplay, NestedDisplay, ResidualDisplay, SearchDisplay
 from mercer.displays.look import BLACK, BLUE, COLOURS, GREY, MAP, STYLES, grid_lines, label_axes, short_kernel
-from mercer.estimators.nesting import NestedCrossValidation
-from mercer.report.evaluation import Facts
+from mercer.report.evaluation import ModelEvaluation
 from mercer.report.facts import SearchChoice
 from mercer.report.words import estimates
 from mercer.text import legible, number, percent
@@ -42,7 +41,7 @@ def plain(name: str, most: int = 28) -> str:
     return legible(name, most).replace("$", r"\$")
 
 
-def _surface(facts: Facts) -> Drawing | None:
+def _surface(facts: ModelEvaluation) -> Drawing | None:
     choice = facts.choice
     if not isinstance(choice, SearchChoice) or choice.search is None:
         return None
@@ -57,12 +56,12 @@ def _surface(facts: Facts) -> Drawing | None:
     return ax.figure, "Scores of all candidates", text
 
 
-def _estimates(facts: Facts) -> Drawing:
-    found, judged = estimates(facts), facts.judged
+def _estimates(facts: ModelEvaluation) -> Drawing:
+    found, outcome = estimates(facts), facts.outcome
     ax = _axes(6.4, 0.9 + 0.42 * len(found))
     grid_lines(ax, "x")
     places = np.arange(len(found))
-    scale = 100.0 if judged.share else 1.0
+    scale = 100.0 if outcome.measure.share else 1.0
     colours = [BLUE if each.quoted else GREY for each in found]
     values = np.array([scale * each.value for each in found])
     apart = values.min() > 0 and values.max() > _APART * values.min()
@@ -72,23 +71,23 @@ def _estimates(facts: Facts) -> Drawing:
         ax.margins(x=0.08, y=0.2)
     else:
         ax.barh(places, values, color=colours, height=0.6)
-    if np.isfinite(judged.standard_error):
+    if np.isfinite(outcome.error_standard_error):
         quoted = [place for place, each in enumerate(found) if each.quoted]
-        spread = judged.standard_error * scale
-        ax.errorbar([judged.error * scale], quoted, xerr=[spread], color=BLACK, capsize=4, linewidth=1.5)
+        spread = outcome.error_standard_error * scale
+        ax.errorbar([outcome.error * scale], quoted, xerr=[spread], color=BLACK, capsize=4, linewidth=1.5)
     ax.set_yticks(places, [each.name for each in found])
     ax.invert_yaxis()
     _bare(ax)
-    label_axes(ax, "% of labels wrong" if judged.share else plain(_of_target(facts), 70), "")
+    label_axes(ax, "% of labels wrong" if outcome.measure.share else plain(_of_target(facts), 70), "")
     shape = "points to the left" if apart else "shorter bars"
-    better = f"{shape} are better" if judged.smaller_is_better else "larger scores are better"
+    better = f"{shape} are better" if outcome.measure.smaller_is_better else "larger scores are better"
     said = "; ".join(f"{each.name}: {each.text}" for each in found)
     return ax.figure, "Error estimates", f"{said} ({better})."
 
 
-def _of_target(facts: Facts) -> str:
-    judged = facts.judged
-    return f"{judged.measure} of {facts.data.target}" if judged.smaller_is_better else judged.measure
+def _of_target(facts: ModelEvaluation) -> str:
+    measure = facts.outcome.measure
+    return f"{measure.name} of {facts.data.target}" if measure.smaller_is_better else measure.name
 
 
 def _bare(ax: Any) -> None:
@@ -97,9 +96,9 @@ def _bare(ax: Any) -> None:
     ax.set_axisbelow(True)
 
 
-def _outer_folds(facts: Facts) -> Drawing | None:
-    result = facts.judged.result
-    if not isinstance(result, NestedCrossValidation) or result.scores.size < 2:
+def _outer_folds(facts: ModelEvaluation) -> Drawing | None:
+    result = facts.outcome
+    if result.inner_scores is None or result.scores.size < 2:
         return None
     several = len(result.chosen) == result.scores.size
     count = min(result.scores.size, _FOLDS)
@@ -110,7 +109,7 @@ def _outer_folds(facts: Facts) -> Drawing | None:
     )
     ax = _axes(7.2, 1.7 + 0.26 * count)
     inner, outer = result.inner_scores.ravel()[:count], result.scores.ravel()[:count]
-    NestedDisplay(inner, outer, texts[:count], plain(result.scoring, 50)).plot(ax)
+    NestedDisplay(outer, inner, texts[:count], plain(result.scoring, 50)).plot(ax)
     text = (
         "The best candidate of each outer fold (kernel, alpha), the inner score (squares) and the outer score (dots). "
         "Inner scores come from fewer training rows, so they can be worse."
@@ -118,7 +117,7 @@ def _outer_folds(facts: Facts) -> Drawing | None:
     return ax.figure, "Outer folds", text
 
 
-def _points(facts: Facts) -> tuple[Any, Any, str]:
+def _points(facts: ModelEvaluation) -> tuple[Any, Any, str]:
     """Observed and predicted, a part of many."""
     held = facts.held
     assert held is not None  # noqa: S101 - asked for by pictures of numbers alone
@@ -128,7 +127,7 @@ def _points(facts: Facts) -> tuple[Any, Any, str]:
     return held.observed[some], held.predicted[some], f" {POINTS} of {len(held.rows)} rows are shown."
 
 
-def _against(facts: Facts, kind: str) -> Drawing | None:
+def _against(facts: ModelEvaluation, kind: str) -> Drawing | None:
     if facts.held is None:
         return None
     observed, predicted, part = _points(facts)
@@ -146,7 +145,7 @@ def _against(facts: Facts, kind: str) -> Drawing | None:
     return ax.figure, "Residuals", text
 
 
-def _confusion(facts: Facts) -> Drawing | None:
+def _confusion(facts: ModelEvaluation) -> Drawing | None:
     if facts.labels is None:
         return None
     names, matrix = [plain(name, 16) for name in facts.labels.names], facts.labels.matrix
@@ -171,7 +170,7 @@ def _confusion(facts: Facts) -> Drawing | None:
     return ax.figure, "Confusion matrix", text
 
 
-def _calibration(facts: Facts) -> Drawing | None:
+def _calibration(facts: ModelEvaluation) -> Drawing | None:
     if facts.labels is None:
         return None
     found = facts.labels.calibration
@@ -191,7 +190,7 @@ def _calibration(facts: Facts) -> Drawing | None:
     return ax.figure, "Calibration curve", text
 
 
-def _coverage(facts: Facts) -> Drawing | None:
+def _coverage(facts: ModelEvaluation) -> Drawing | None:
     if not facts.coverage:
         return None
     ax = _axes(4.9, 4.5)
@@ -204,7 +203,7 @@ def _coverage(facts: Facts) -> Drawing | None:
     )
 
 
-def _spectrum(facts: Facts) -> Drawing | None:
+def _spectrum(facts: ModelEvaluation) -> Drawing | None:
     if facts.spectrum is None:
         return None
     ax = _axes(6.2, 3.8)
@@ -214,7 +213,7 @@ def _spectrum(facts: Facts) -> Drawing | None:
     return ax.figure, "Spectrum", f"Eigenvalues of the kernel matrix of {facts.spectrum.rows} rows{said}."
 
 
-def _influence(facts: Facts) -> Drawing | None:
+def _influence(facts: ModelEvaluation) -> Drawing | None:
     shown = facts.influence[:_BARS]
     if not shown:
         return None
@@ -243,7 +242,7 @@ def _influence(facts: Facts) -> Drawing | None:
     return ax.figure, "Importance of columns", text
 
 
-def _effects(facts: Facts) -> Drawing | None:
+def _effects(facts: ModelEvaluation) -> Drawing | None:
     shown = facts.effects
     if not shown:
         return None
@@ -262,7 +261,7 @@ def _effects(facts: Facts) -> Drawing | None:
     return figure, "Effects of columns", " ".join(str(each) for each in shown)
 
 
-def _ranking(facts: Facts, kind: str) -> Drawing | None:
+def _ranking(facts: ModelEvaluation, kind: str) -> Drawing | None:
     if facts.labels is None or not facts.labels.curves:
         return None
     ax = _axes(4.9, 4.5)
@@ -289,7 +288,7 @@ def _ranking(facts: Facts, kind: str) -> Drawing | None:
     return ax.figure, title, text
 
 
-DRAWERS: dict[str, Callable[[Facts], Drawing | None]] = {
+DRAWERS: dict[str, Callable[[ModelEvaluation], Drawing | None]] = {
     "surface": _surface,
     "estimates": _estimates,
     "nested": _outer_folds,

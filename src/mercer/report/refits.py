@@ -19,8 +19,8 @@ from mercer.errors import IllConditionedWarning
 from mercer.estimators.auto_evaluation import HeldOutPart, rises
 from mercer.estimators.leakage import share_alone, some_rows
 from mercer.insight.intervals import Coverage
-from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
+from mercer.selection.outcome import Outcome
 from mercer.selection.removals import label_targets
 from mercer.text import share_of
 
@@ -174,11 +174,11 @@ def skill_alone(subject: Subject, place: int) -> float:
 # -- intervals ------------------------------------------------------------------------------------
 
 
-def coverages(subject: Subject, refits: list[Refit], judged: Judgement) -> tuple[list[Coverage], list[Coverage], str]:
+def coverages(subject: Subject, refits: list[Refit], outcome: Outcome) -> tuple[list[Coverage], list[Coverage], str]:
     """The coverage of intervals of each confidence; of 90 % ones in thirds by prediction; and how it was measured."""
     if subject.classifier or not refits:
         return [], [], ""
-    predicted, intervals, how = (_of_auto if subject.auto else _of_search)(subject, refits, judged)
+    predicted, intervals, how = (_of_auto if subject.auto else _of_search)(subject, refits, outcome)
     marks = {confidence: intervals(confidence) for confidence in CONFIDENCES}
     found = [_coverage(*marks[confidence], confidence) for confidence in CONFIDENCES]
     inside, width = marks[_BY_SIZE]
@@ -194,10 +194,10 @@ def _coverage(inside: Array, width: Array, confidence: float) -> Coverage:
 HeldOutIntervals: TypeAlias = tuple[Array, Callable[[float], tuple[Array, Array]], str]
 
 
-def _of_auto(subject: Subject, refits: list[Refit], judged: Judgement) -> HeldOutIntervals:
+def _of_auto(subject: Subject, refits: list[Refit], outcome: Outcome) -> HeldOutIntervals:
     model = subject.model
-    if judged.outer:
-        predicted, rows = np.asarray(judged.predicted, dtype=np.float64), np.arange(len(subject.y))
+    if outcome.outer:
+        predicted, rows = np.asarray(outcome.predicted, dtype=np.float64), np.arange(len(subject.y))
         how = "the model's intervals around the predictions of the outer cross-validation"
     else:
         predicted = np.concatenate([each.predict(subject.Z[each.test]) for each in refits])
@@ -218,7 +218,7 @@ def _of_auto(subject: Subject, refits: list[Refit], judged: Judgement) -> HeldOu
     return predicted, intervals, how
 
 
-def _of_search(subject: Subject, refits: list[Refit], judged: Judgement) -> HeldOutIntervals:  # noqa: ARG001 - as _of_auto
+def _of_search(subject: Subject, refits: list[Refit], outcome: Outcome) -> HeldOutIntervals:  # noqa: ARG001 - as _of_auto
     truth = subject.y[np.concatenate([each.test for each in refits])]
 
     def intervals(confidence: float) -> tuple[Array, Array]:

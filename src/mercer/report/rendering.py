@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 from mercer.displays.look import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from mercer.errors import MercerError
 from mercer.report import words
-from mercer.report.evaluation import Facts
+from mercer.report.evaluation import ModelEvaluation
 from mercer.report.facts import CommitteeChoice
 from mercer.report.pictures import CELLS, DRAWERS
 from mercer.report.worries import worries
@@ -48,7 +48,7 @@ _ROWS = 100  # of a table; more are counted
 _LOOKED_AT = 5  # rows whose removal changes the error most
 
 
-def page(facts: Facts) -> str:
+def page(facts: ModelEvaluation) -> str:
     """The whole report as HTML; every text that came from outside is escaped."""
     worried = worries(facts)
     drawings = pictures(facts)
@@ -105,7 +105,7 @@ class Picture:
     caption: str
 
 
-def pictures(facts: Facts) -> dict[str, Picture]:
+def pictures(facts: ModelEvaluation) -> dict[str, Picture]:
     """All pictures that these facts have something for, by name."""
     from matplotlib import style
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from mercer.estimators.auto_evaluation import doubt
-from mercer.report.evaluation import Facts
+from mercer.report.evaluation import ModelEvaluation
 from mercer.report.facts import CommitteeChoice, SearchChoice
-from mercer.report.judging import Judgement
 from mercer.report.worries import Worry
+from mercer.selection.outcome import Outcome, doubt
 from mercer.text import beside, counted, legible, listed, number, percent
 
 _ASKED = 0.9  # the confidence that is told
@@ -29,17 +28,17 @@ _RULES = {
 }
 
 
-def title(facts: Facts) -> str:
+def title(facts: ModelEvaluation) -> str:
     """What was predicted from what."""
     return f"Predicting {legible(facts.data.target)}"
 
 
-def summary(facts: Facts, worried: list[Worry]) -> list[str]:
+def summary(facts: ModelEvaluation, worried: list[Worry]) -> list[str]:
     """The result in a few sentences: what, how good, against what, and what to know."""
     return [_what(facts), _how_good(facts), *_unit(facts), *_to_know(facts, worried)]
 
 
-def _what(facts: Facts) -> str:
+def _what(facts: ModelEvaluation) -> str:
     data = facts.data
     where = f" of {legible(data.origin.name)}" if data.origin.name else ""
     kind = "label" if facts.labels is not None else "number"
@@ -48,21 +47,21 @@ def _what(facts: Facts) -> str:
     return f"{predicts} It was fitted to {data.rows} rows{where}."
 
 
-def _how_good(facts: Facts) -> str:
-    judged, target = facts.judged, legible(facts.data.target)
+def _how_good(facts: ModelEvaluation) -> str:
+    outcome, target = facts.outcome, legible(facts.data.target)
     common = "most common label" if facts.labels is not None else f"mean of {target}"
-    value, base = quantity(judged, judged.error) + give_or_take(judged), quantity(judged, judged.baseline)
-    template = _ERRORS["share" if judged.share else "error" if judged.smaller_is_better else "score"]
-    words = template.format(value=value, base=base, measure=judged.measure, target=target, common=common)
-    if judged.useful:
+    value, base = quantity(outcome, outcome.error) + give_or_take(outcome), quantity(outcome, outcome.baseline)
+    template = _ERRORS["share" if outcome.measure.share else "error" if outcome.measure.smaller_is_better else "score"]
+    words = template.format(value=value, base=base, measure=outcome.measure.name, target=target, common=common)
+    if outcome.useful:
         return words
     numbers = () if facts.held is None else (facts.held.observed, facts.held.predicted)
     return f"{words} {doubt(value, base, *numbers)}"
 
 
-def _unit(facts: Facts) -> list[str]:
+def _unit(facts: ModelEvaluation) -> list[str]:
     """The error in units of the target."""
-    if facts.held is None or not facts.judged.useful:
+    if facts.held is None or not facts.outcome.useful:
         return []
     held = facts.held
     return [
@@ -74,12 +73,12 @@ def _unit(facts: Facts) -> list[str]:
     ]
 
 
-def _to_know(facts: Facts, worried: list[Worry]) -> list[str]:
+def _to_know(facts: ModelEvaluation, worried: list[Worry]) -> list[str]:
     lines = []
     matter = [each for each in facts.influence if each.rise > 2 * each.standard_error]
     if matter:
         lines.append(f"Most important columns: {listed([each.name for each in matter[:3]])}.")
-    elif len(facts.influence) > 1 and facts.judged.useful:
+    elif len(facts.influence) > 1 and facts.outcome.useful:
         lines.append("No single column has significant importance. Correlated columns share importance.")
     lines += _sure(facts)
     grave = [worry for worry in worried if worry.level == "serious"]
@@ -91,10 +90,10 @@ def _to_know(facts: Facts, worried: list[Worry]) -> list[str]:
     return lines
 
 
-def _sure(facts: Facts) -> list[str]:
+def _sure(facts: ModelEvaluation) -> list[str]:
     """The mean width and coverage of the intervals, unless they are infinite."""
     at = next((each for each in facts.coverage if each.confidence == _ASKED), None)
-    if at is None or not math.isfinite(at.width) or not facts.judged.useful:
+    if at is None or not math.isfinite(at.width) or not facts.outcome.useful:
         return []
     share = f"{percent(float(at))} of held-out targets"
     return [
@@ -107,7 +106,7 @@ def _small(text: str) -> str:
     return text[0].lower() + text[1:]
 
 
-def data_words(facts: Facts) -> list[str]:
+def data_words(facts: ModelEvaluation) -> list[str]:
     """The table and the target."""
     data = facts.data
     missing = counted(data.missing, "missing value") if data.missing else "no missing values"
@@ -130,7 +129,7 @@ def data_words(facts: Facts) -> list[str]:
     return [*lines, *(legible(note, 2000) for note in data.origin.notes)]
 
 
-def choice_words(facts: Facts) -> list[str]:
+def choice_words(facts: ModelEvaluation) -> list[str]:
     """The selected model, and how it was selected."""
     choice = facts.choice
     if isinstance(choice, CommitteeChoice):
@@ -182,11 +181,11 @@ def _agreement(choice: SearchChoice) -> list[str]:
     return [f"{same} of {folds} outer folds chose exactly this candidate."]
 
 
-def held_out_words(facts: Facts) -> list[str]:
+def held_out_words(facts: ModelEvaluation) -> list[str]:
     """Predicted against observed, or right and wrong labels."""
     if facts.held is not None:
         held = facts.held
-        outer = "outer cross-validation" if facts.judged.outer else "out-of-fold"
+        outer = "outer cross-validation" if facts.outcome.outer else "out-of-fold"
         lines = [f"Every point is a row, predicted by a model fitted without this row ({outer})."]
         many = len(held.outliers)
         if many:
@@ -205,7 +204,7 @@ def held_out_words(facts: Facts) -> list[str]:
     ]
 
 
-def calibration_words(facts: Facts) -> list[str]:
+def calibration_words(facts: ModelEvaluation) -> list[str]:
     """How well probabilities are calibrated."""
     if facts.labels is None:
         return []
@@ -219,7 +218,7 @@ def calibration_words(facts: Facts) -> list[str]:
     ]
 
 
-def coverage_words(facts: Facts) -> list[str]:
+def coverage_words(facts: ModelEvaluation) -> list[str]:
     """The coverage of the prediction intervals."""
     at = next((each for each in facts.coverage if each.confidence == _ASKED), None)
     if at is None:
@@ -233,7 +232,7 @@ def coverage_words(facts: Facts) -> list[str]:
     ]
 
 
-def _by_size(facts: Facts) -> list[str]:
+def _by_size(facts: ModelEvaluation) -> list[str]:
     """Coverage and width for small, middle and large predictions."""
     if not facts.coverage_by_size or not all(math.isfinite(each.width) for each in facts.coverage_by_size):
         return []
@@ -246,7 +245,7 @@ def _by_size(facts: Facts) -> list[str]:
     return [words]
 
 
-def spectrum_words(facts: Facts) -> list[str]:
+def spectrum_words(facts: ModelEvaluation) -> list[str]:
     """How flexible the model is."""
     spectrum = facts.spectrum
     if spectrum is None:
@@ -263,7 +262,7 @@ def spectrum_words(facts: Facts) -> list[str]:
     ]
 
 
-def influence_words(facts: Facts) -> list[str]:
+def influence_words(facts: ModelEvaluation) -> list[str]:
     """The importance of columns, and how it was computed."""
     if not facts.influence:
         return ["No column is used."]
@@ -287,16 +286,17 @@ def influence_words(facts: Facts) -> list[str]:
     return lines
 
 
-def quantity(judged: Judgement, value: float) -> str:
+def quantity(outcome: Outcome, value: float) -> str:
     """An error or a score, as its measure is read."""
-    return f"{100 * value:.1f} %" if judged.share else number(value)
+    return f"{100 * value:.1f} %" if outcome.measure.share else number(value)
 
 
-def give_or_take(judged: Judgement) -> str:
+def give_or_take(outcome: Outcome) -> str:
     """The standard error, with its sign; nothing where there is none."""
-    if math.isnan(judged.standard_error):
+    by = outcome.error_standard_error
+    if math.isnan(by):
         return ""
-    spread = f"{100 * judged.standard_error:.1f} %" if judged.share else number(judged.standard_error, 2)
+    spread = f"{100 * by:.1f} %" if outcome.measure.share else number(by, 2)
     return f"\u00a0±\u00a0{spread}"
 
 
@@ -311,51 +311,53 @@ class Estimate:
     quoted: bool = False
 
 
-def estimates(facts: Facts) -> list[Estimate]:
+def estimates(facts: ModelEvaluation) -> list[Estimate]:
     """From the rows of the fit to the baseline."""
-    judged = facts.judged
-    outer = quantity(judged, judged.error) + give_or_take(judged)
+    outcome = facts.outcome
+    outer = quantity(outcome, outcome.error) + give_or_take(outcome)
     found = []
-    if not math.isnan(judged.fitted):
+    if not math.isnan(facts.training_error):
         worth = "Training error: too low for new rows."
-        found.append(Estimate("Training rows", judged.fitted, quantity(judged, judged.fitted), worth))
-    if judged.outer:
-        worth = f"Too optimistic: the model was chosen by this number ({judged.naive_how})."
+        found.append(Estimate("Training rows", facts.training_error, quantity(outcome, facts.training_error), worth))
+    if outcome.outer:
+        worth = f"Too optimistic: the model was chosen by this number ({facts.chosen_how})."
         found.append(
-            Estimate("Cross-validation of the best candidate", judged.naive, quantity(judged, judged.naive), worth)
+            Estimate(
+                "Cross-validation of the best candidate", facts.chosen_by, quantity(outcome, facts.chosen_by), worth
+            )
         )
-        worth = f"{judged.how[0].upper()}{judged.how[1:]}. Quote this number."
-        found.append(Estimate("Out-of-sample", judged.error, outer, worth, quoted=True))
+        worth = f"{outcome.how[0].upper()}{outcome.how[1:]}. Quote this number."
+        found.append(Estimate("Out-of-sample", outcome.error, outer, worth, quoted=True))
     else:
-        seen = "widths and alphas" if "widths tuned on rows of all folds" in judged.naive_how else "only the weights"
+        seen = "widths and alphas" if "widths tuned on rows of all folds" in facts.chosen_how else "only the weights"
         worth = (
-            f"{judged.naive_how[0].upper()}{judged.naive_how[1:]}{_correction_words(facts)}; {seen} of the kernels "
+            f"{facts.chosen_how[0].upper()}{facts.chosen_how[1:]}{_correction_words(facts)}; {seen} of the kernels "
             "were fitted to these rows. Quote this number."
         )
-        found.append(Estimate("Out-of-sample (estimated)", judged.error, outer, worth, quoted=True))
+        found.append(Estimate("Out-of-sample (estimated)", outcome.error, outer, worth, quoted=True))
     base = (
         "Baseline (predicting the most common label)" if facts.labels is not None else "Baseline (predicting the mean)"
     )
     worth = "A useful model has a lower error."
-    found.append(Estimate(base, judged.baseline, quantity(judged, judged.baseline), worth))
+    found.append(Estimate(base, outcome.baseline, quantity(outcome, outcome.baseline), worth))
     return found
 
 
-def _correction_words(facts: Facts) -> str:
+def _correction_words(facts: ModelEvaluation) -> str:
     """What an out-of-fold error was multiplied by, and why."""
-    held, judged = facts.held, facts.judged
+    held, outcome = facts.held, facts.outcome
     if held is None:
         return ""
     raw = math.sqrt(float(((held.observed - held.predicted) ** 2).mean()))
-    if not raw or abs(judged.error / raw - 1.0) < _NEARLY:
+    if not raw or abs(outcome.error / raw - 1.0) < _NEARLY:
         return ""
-    return f" ({number(raw)}), times {judged.error / raw:.2f} because models of all rows have a lower error"
+    return f" ({number(raw)}), times {outcome.error / raw:.2f} because models of all rows have a lower error"
 
 
-def optimism_words(facts: Facts) -> list[str]:
+def optimism_words(facts: ModelEvaluation) -> list[str]:
     """How optimistic the cross-validation error of the best candidate is."""
-    judged = facts.judged
-    if not judged.outer:
+    outcome = facts.outcome
+    if not outcome.outer:
         return [
             (
                 "No outer cross-validation was run. It repeats every step in every fold, including the weights; for "
@@ -363,13 +365,13 @@ def optimism_words(facts: Facts) -> list[str]:
                 "evaluate(X, y) of the model, or set the number of folds of the command mercer fit."
             )
         ]
-    gap = abs(judged.optimism)
-    size = f"{100 * gap:.1f} percentage points" if judged.share else number(gap, 2)
-    if gap <= _SAME * abs(judged.error):
+    gap = abs(facts.optimism)
+    size = f"{100 * gap:.1f} percentage points" if outcome.measure.share else number(gap, 2)
+    if gap <= _SAME * abs(outcome.error):
         return ["The cross-validation error of the best candidate and the out-of-sample error agree."]
-    small = not math.isnan(judged.standard_error) and gap < judged.standard_error
+    small = not math.isnan(outcome.error_standard_error) and gap < outcome.error_standard_error
     less = ", less than the standard error" * small
-    if judged.optimism > 0:
+    if facts.optimism > 0:
         return [f"The cross-validation error of the best candidate is too optimistic by {size}{less}."]
     larger = f"The cross-validation error of the best candidate is larger than the out-of-sample error by {size}{less}"
     return [f"{larger}: by chance, or because its training folds are smaller."]

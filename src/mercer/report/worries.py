@@ -67,7 +67,7 @@ def worries(facts: ModelEvaluation) -> list[Worry]:
 
 
 def _useless(facts: ModelEvaluation) -> Values:
-    if not facts.judged.useful:
+    if not facts.outcome.useful:
         yield {"baseline": "the most common label" if facts.labels is not None else "the mean"}
 
 
@@ -126,8 +126,8 @@ def _edges(facts: ModelEvaluation) -> Values:
 
 
 def _optimism(facts: ModelEvaluation) -> Values:
-    judged = facts.judged
-    if judged.outer and judged.optimism > max(2 * judged.standard_error, 0.1 * abs(judged.error)):
+    outcome = facts.outcome
+    if outcome.outer and facts.optimism > max(2 * outcome.error_standard_error, 0.1 * abs(outcome.error)):
         yield {}
 
 
@@ -139,7 +139,7 @@ def _intervals(facts: ModelEvaluation) -> Values:
 
 def _unfound(facts: ModelEvaluation) -> Values:
     lost = [] if facts.labels is None else [each for each in facts.labels.each if each.found < _FOUND]
-    if lost and facts.judged.useful:
+    if lost and facts.outcome.useful:
         recall = ", ".join(f"{legible(each.label)} {100 * each.found:.0f} % of {each.rows}" for each in lost[:3])
         yield {"labels": listed([each.label for each in lost]), "recall": recall}
 

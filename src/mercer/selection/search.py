@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import warnings
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import cached_property
@@ -312,6 +313,15 @@ class Search:
             found[alpha] = self.held_out(made[id(mine)], alpha, mine)
         worst = max(held_out.condition for held_out in found.values())
         return np.stack([found[alpha].values[:, t] for t, alpha in enumerate(alphas)], axis=1), worst
+
+    def baseline(self) -> float:
+        """Mean score of predicting the mean (the most common label) of each training part; NaN where it has none."""
+        Y, removals = self.problem.Y, self.removals
+        means = [(Y.sum(axis=0) - Y[rows].sum(axis=0)) / (len(Y) - len(rows)) for rows in removals.sets]
+        truth = self.pooled_truth if self.pool_only else self.truth
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # scores of constant predictions may be ill defined
+            return float(self.scoring.by_split(truth, np.repeat(means, removals.counts, axis=0), failures=[]).mean())
 
     @cached_property
     def _tested_places(self) -> tuple[Array, Array]:

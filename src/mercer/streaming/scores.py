@@ -6,6 +6,7 @@ diagonal, f = g, that is plain cross-validation; the rest is what nested cross-v
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,8 @@ from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array
 from mercer.kernels.base import Kernel
 from mercer.runtime import run
-from mercer.selection.table import SearchTable, Winner, standard_error
+from mercer.selection.outcome import Measure, Outcome
+from mercer.selection.table import SearchTable, standard_error
 from mercer.streaming.models import SUMMED, Models, Moments
 from mercer.streaming.sums import State
 
@@ -119,6 +121,12 @@ class Totals:
     def spread(self) -> Array:
         """Squared deviations from the mean of each fold, (folds, targets)."""
         return np.asarray(np.maximum(self.squares - self.sums**2 / self.rows[:, None], 0.0))
+
+    def baseline(self, scoring: str) -> float:
+        """The mean score of predicting the mean of the other folds."""
+        rows = self.rows[:, None]
+        means = (self.sums.sum(axis=0) - self.sums) / (rows.sum() - rows)
+        return float(scores_of(scoring, self.squares - 2.0 * means * self.sums + rows * means**2, self).mean())
 
     def pool(self) -> Totals:
         """All folds as one."""
@@ -225,39 +233,9 @@ def landmark_check(swept: Swept, totals: Totals, landmarks: int) -> LandmarkChec
     return LandmarkCheck(landmarks, max(1, landmarks // 2), float(best.mean()), float(best_half.mean()), error)
 
 
-@dataclass(frozen=True, eq=False)
-class NestedScores:
-    """What the whole search is worth on folds that it has not chosen by.
-
-    Attributes
-    ----------
-    scores, inner_scores : ndarray of shape (folds,)
-        Of the best candidate of each outer fold: on that fold, and its mean on the others.
-    chosen : tuple of Winner
-        Kernel and alpha of each.
-    """
-
-    scores: Array
-    inner_scores: Array
-    chosen: tuple[Winner, ...]
-
-    @property
-    def mean(self) -> float:
-        """Over outer folds."""
-        return float(self.scores.mean())
-
-    @property
-    def standard_error(self) -> float:
-        """Standard error of the mean, corrected for training sets that overlap (Nadeau and Bengio)."""
-        return float(standard_error(self.scores, 1.0 / (len(self.scores) - 1)))
-
-    @property
-    def optimism(self) -> float:
-        """What choosing and scoring on the same folds hides."""
-        return float(self.inner_scores.mean() - self.scores.mean())
-
-
-def nested_scores(table: SearchTable, losses: Sequence[Array], totals: Totals, rule: str) -> NestedScores:
+def nested_outcome(
+    table: SearchTable, losses: Sequence[Array], totals: Totals, rule: str, *, base: float = math.nan
+) -> Outcome:
     """Choose for each outer fold by the others, and score the choice on it; no fit is made for this."""
     folds = len(totals.rows)
     scores = np.stack([scores_of(table.scoring, each, totals) for each in losses])  # kernels, tested, other, alphas
@@ -271,5 +249,9 @@ def nested_scores(table: SearchTable, losses: Sequence[Array], totals: Totals, r
         choice = part.choose(rule, hashed_folds(folds - 1, "inner"))
         inner[o] = float(part.mean[choice.kernel, choice.alphas[0], 0])
         outer[o] = scores[choice.kernel, o, o, choice.alphas[0]]
-        chosen.append(choice)
-    return NestedScores(outer, inner, tuple(chosen))
+        chosen.append({"kernel": table.kernels[choice.kernel], "alpha": float(table.alphas[choice.alphas[0]])})
+    return Outcome(
+        Measure.of(table.scoring), table.scoring, outer[None], float(outer.mean()),
+        float(standard_error(outer, 1.0 / (folds - 1))), "nested cross-validation", f"{folds} folds by hash",
+        base=base, chosen=chosen, inner_scores=inner[None], candidates=len(table.kernels) * len(table.alphas),
+    )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
 from mercer.runtime.checkpoint import PassCheckpoint
 from mercer.runtime.passes import PassWork, run_pass
+from mercer.selection.outcome import Outcome
 from mercer.selection.plan import Rates
 from mercer.selection.scoring import Scoring
 from mercer.selection.search import fingerprint
@@ -26,10 +28,9 @@ from mercer.streaming.models import Moments
 from mercer.streaming.plan import StreamPlan, block_rows, group_kernels, stream_plan
 from mercer.streaming.scores import (
     FROM_SUMS,
-    NestedScores,
     Swept,
     Totals,
-    nested_scores,
+    nested_outcome,
     sweep,
     table_of,
 )
@@ -48,7 +49,7 @@ class StreamedResult:
         Of every kernel: losses and the models of all rows.
     totals : Totals
         Rows and targets of every fold.
-    nested : NestedScores or None
+    nested : Outcome or None
         Where asked for.
     failures : list of str
         Why scores are NaN.
@@ -57,7 +58,7 @@ class StreamedResult:
     table: SearchTable
     swept: list[Swept]
     totals: Totals
-    nested: NestedScores | None
+    nested: Outcome | None
     failures: list[str]
 
 
@@ -164,7 +165,8 @@ class StreamedSearch:
         else:
             losses = [each.losses for each in ordered] if self.route == "sums" else self._by_rows(ordered, state)
             table = table_of(self.scoring.name, self.kernels, self.alphas, ordered, losses, totals)
-        nested = nested_scores(table, losses, totals, self.rule) if self.nested else None
+        base = totals.baseline(self.scoring.name) if self.route == "sums" else math.nan
+        nested = nested_outcome(table, losses, totals, self.rule, base=base) if self.nested else None
         return StreamedResult(table, ordered, totals, nested, failures)
 
     def sums(self, turn: int = 0) -> State:

@@ -298,8 +298,9 @@ def test_optimism_and_errors_are_what_they_say(data):
 def test_the_result_prints_as_a_paragraph_and_a_table(data):
     ours = nested_cross_validate(SEARCH, *data, cv=3)
     text = str(ours)
-    assert f"Out-of-sample neg_mean_squared_error: {ours.mean:.4g} +- {ours.standard_error:.2g}" in text
-    assert f"Cross-validation score of the best candidate: {ours.mean + ours.optimism:.4g}" in text
+    assert f"Out-of-sample root mean squared error: {ours.error:.4g} +- {ours.error_standard_error:.2g}" in text
+    best = f"{ours.mean + ours.optimism:.4g}"
+    assert f"Cross-validation score of the best candidate (neg_mean_squared_error): {best}, optimistic by" in text
     table = text.split("\n\n")[1].splitlines()
     assert table[0].split() == ["fold", "kernel", "alpha", "inner", "outer"]
     assert len(table) == 2 + 3
