@@ -10,7 +10,7 @@ from sklearn.metrics import balanced_accuracy_score, log_loss
 
 from mercer import AutoClassifier, AutoRegressor, TableEncoder, load, save
 from mercer.estimators.auto_classifier import costs_of, wrong_share
-from mercer.estimators.calibration import Temperature
+from mercer.estimators.targets import Temperature
 from refusals import refusal, tells
 from remembered import fitted
 

@@ -1,7 +1,4 @@
-"""Labels by regression on labels: equal to those regressions, weighted as asked.
-
-Covers: estimators.targets.
-"""
+"""Labels by regression on labels: equal to those regressions, weighted as asked."""
 
 import pickle
 

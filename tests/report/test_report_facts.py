@@ -1,6 +1,6 @@
 """The numbers of a report against the same numbers worked out by hand.
 
-Covers: estimators.leakage, report.judging, report.refits, report.subject.
+Covers: report.refits, report.subject.
 """
 
 import hashlib
@@ -16,14 +16,20 @@ from report_tables import DOLLARS, HOSTILE, LABEL
 import mercer
 from mercer import TableEncoder
 from mercer.errors import IllConditionedWarning, InputError
-from mercer.estimators.auto_evaluation import _lenders
-from mercer.estimators.leakage import ROWS
+from mercer.estimators.auto_evaluation import ROWS, _lenders
 from mercer.estimators.table_model import TableModel
 from mercer.kernels import Gaussian, Linear
 from mercer.report.evaluation import evaluate_subject, reproduction_of, spectrum_of
 from mercer.report.facts import CommitteeChoice, Origin, SearchChoice, data_of
-from mercer.report.judging import chosen_by, held_out_of, judge, training_error
-from mercer.report.labels import OTHERS, _pool_rare_labels, calibration_of
+from mercer.report.judging import (
+    OTHERS,
+    _pool_rare_labels,
+    calibration_of,
+    chosen_by,
+    held_out_of,
+    judge,
+    training_error,
+)
 from mercer.report.refits import coverages, fold_refits, influences, sample_rows, skill_alone
 from mercer.report.subject import subject_of
 from mercer.report.words import coverage_words

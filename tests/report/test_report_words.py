@@ -15,7 +15,7 @@ from mercer.kernels import Gaussian, Linear
 from mercer.report import words
 from mercer.report.evaluation import evaluate_subject
 from mercer.report.facts import CommitteeChoice, MemberFact, Origin, _bound_names
-from mercer.report.labels import LabelFact
+from mercer.report.judging import LabelFact
 from mercer.report.refits import ColumnImportance
 from mercer.report.subject import subject_of
 from mercer.report.worries import worries

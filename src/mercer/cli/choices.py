@@ -163,7 +163,8 @@ def choose_model(task: Task, given: dict[str, Any], rows: int = 0, *, streamed: 
     >>> choose_model("regression", {"rule": "one_se"})
     ('KernelRidgeCV', 'because of --rule')
     """
-    from mercer.estimators.auto_core import FULL_SYSTEMS, fixed_seconds
+    from mercer.estimators.auto_core import fixed_seconds
+    from mercer.estimators.auto_evaluation import FULL_SYSTEMS
 
     asked = [option for name, option in _NEEDS.items() if given.get(name)]
     if rows > FULL_SYSTEMS and asked == ["--checkpoint"]:

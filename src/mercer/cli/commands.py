@@ -312,7 +312,7 @@ def demo(folder: str) -> None:
     The session fits a model with a report, predicts new houses with intervals, and compares the predictions with the
     prices.
     """
-    from mercer.cli.demo import run_demo
+    from mercer.cli.running import run_demo
 
     run_demo(folder)
 

@@ -25,7 +25,7 @@ from mercer.errors import (
     MercerWarning,
     sentence,
 )
-from mercer.estimators.auto_losses import check_loss
+from mercer.estimators.auto_evaluation import check_loss
 from mercer.estimators.evaluation import refitted_baseline
 from mercer.kernels import parse
 from mercer.report.judging import own_outcome

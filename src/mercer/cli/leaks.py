@@ -28,7 +28,7 @@ def find_leaks(table: Prepared, target: str, outcome: Outcome) -> list[str]:
     with more columns than can be afforded, nothing is said. The first that holds is told: single columns that nearly
     determine the target alone; a sum or a product of columns; a model that explains all.
     """
-    from mercer.estimators.leakage import MOST_COLUMNS, NEARLY_ALL
+    from mercer.estimators.auto_evaluation import MOST_COLUMNS, NEARLY_ALL
 
     used = [place for place, column in enumerate(table.encoder.columns_) if column.outputs]
     if table.stream is not None or not 1 < len(used) <= MOST_COLUMNS:
@@ -61,7 +61,7 @@ def _warning(found: str, names: Sequence[str], target: str, *, every: bool = Fal
 
 def _shares(table: Prepared, used: Sequence[int], beside: Sequence[int] = ()) -> dict[int, float]:
     """How much of the target each column explains, together with those `beside` it."""
-    from mercer.estimators.leakage import share_alone, some_rows
+    from mercer.estimators.auto_evaluation import share_alone, some_rows
 
     rows, owner = some_rows(len(table.target.values)), np.asarray(table.encoder.groups_)
     Z = table.encoder.transform({name: column[rows] for name, column in table.features.items()})
@@ -128,7 +128,7 @@ def _explains(X: Array, y: Array) -> bool:
 
 def _together(table: Prepared, used: Sequence[int], shares: dict[int, float]) -> list[str]:
     """Columns that together nearly determine the target: the best alone, then the one that adds most, and so on."""
-    from mercer.estimators.leakage import NEARLY_ALL
+    from mercer.estimators.auto_evaluation import NEARLY_ALL
 
     chosen: list[int] = []
     best = -np.inf

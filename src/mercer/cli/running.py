@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shlex
 import sys
@@ -27,8 +29,10 @@ from mercer.cli.options import (
 from mercer.cli.preparing import Prepared, prepare
 from mercer.cli.refusals import report_interrupts, say, warn
 from mercer.data.rows import Estimator
+from mercer.data.samples import houses
 from mercer.errors import InputError, MercerError, printable, sentence
-from mercer.estimators.auto_core import FULL_SYSTEMS, fixed_seconds, tuning_seconds
+from mercer.estimators.auto_core import fixed_seconds, tuning_seconds
+from mercer.estimators.auto_evaluation import FULL_SYSTEMS
 from mercer.runtime import readable
 from mercer.runtime.progress import duration
 from mercer.tables.reading import no_file
@@ -39,6 +43,8 @@ _MEMBERS = 4  # in cells and on landmarks
 _USUAL = 0.35  # of the seconds that a time budget is compared with, which are rather too many
 _IN_CELLS = 0.75  # the same for members in cells
 _MATRICES = 8  # of rows x rows at once while tuning: counted generously, not measured
+_SOLD, _NEW = 400, 200  # rows to learn from, and rows to predict
+_FILES = ("houses.csv", "new_houses.csv", "sold_later.csv", "model.mercer", "report.html", "predicted.csv")
 
 
 @report_interrupts(out="model", report="report", checkpoint="checkpoint")
@@ -315,3 +321,47 @@ def run_lab(table: str | None, port: int, *, browser: bool, folder: str | None) 
         way_out = "Install them with: pip install 'mercer[lab]'."
         raise InputError(f"mercer lab needs starlette and uvicorn. {way_out}") from None
     serve(None if table is None else Path(table), port, browser=browser, say=say)
+
+
+def run_demo(folder: str) -> None:
+    """Write three tables of houses to a new folder, and fit, predict and score there."""
+    from mercer.cli.commands import cli
+
+    place = Path(folder)
+    others = [each.name for each in place.iterdir() if each.name not in _FILES] if place.is_dir() else []
+    if others or (place.exists() and not place.is_dir()) or folder.startswith("-"):
+        got = f"{others[0]!r} in it" if others else "a file" if place.exists() else "an option"
+        raise InputError(sentence(f"{folder!r}", "a new or empty folder", got, "Name another one: mercer demo FOLDER"))
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        _write_tables(place)
+    except OSError as problem:
+        raise InputError(f"The folder {folder!r} cannot be written: {problem.strerror or problem}.") from None
+    sold, unsold, later, model, report, predicted = (str(place / name) for name in _FILES)
+    say(f"{_SOLD} sales of houses are in {sold}: area, year, district, energy class, walk to the station, garden, and")
+    say(f"the price in thousands. {_NEW} other houses are in {unsold}, without prices. (The data are generated.)\n")
+    commands = (
+        ("", ["fit", sold, "--target", "price", "--report", report, "--out", model]),
+        ("", ["predict", model, unsold, "--interval", "0.9", "--out", predicted]),
+        ("Later, the new houses are sold, too. How good were the predictions?\n", ["score", model, later]),
+    )
+    for words, command in commands:
+        say(f"{words}$ mercer {shlex.join(command)}")
+        cli.main(args=command, prog_name="mercer", standalone_mode=False)
+        say("")
+    say(f"Predictions with 90 % intervals: {predicted}. Report: {Path(report).resolve()}")
+
+
+def _write_tables(place: Path) -> None:
+    """Houses with prices, new houses without, and the new houses with their prices."""
+    for rows, seed, names in ((_SOLD, 0, ("houses.csv",)), (_NEW, 1, ("new_houses.csv", "sold_later.csv"))):
+        table, price = houses(rows, seed)
+        columns: dict[str, Any] = table | {"price": price.tolist()}
+        for name in names:
+            shown = table if name == "new_houses.csv" else columns
+            text = io.StringIO()
+            csv.writer(text).writerows([list(shown), *zip(*shown.values(), strict=True)])
+            path, written = place / name, text.getvalue().encode("utf-8")
+            if path.exists() and path.read_bytes() != written:
+                raise InputError(f"{str(path)!r} is not the table of mercer demo. Name another folder.")
+            path.write_bytes(written)

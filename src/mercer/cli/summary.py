@@ -151,7 +151,7 @@ def label_words(model: Estimator, y: YLike, *, weighted: bool) -> str:
     """AUC and log loss of held-out probabilities, and the share of the rarest class; empty for models without them."""
     from sklearn.metrics import log_loss, roc_auc_score
 
-    from mercer.report.labels import held_out_probabilities
+    from mercer.report.judging import held_out_probabilities
 
     if not hasattr(model, "temperature_") or not (hasattr(model, "committee_") or hasattr(model, "cv_predictions_")):
         return ""

@@ -14,25 +14,23 @@ from mercer.data.checks import check_size, keyword_hints
 from mercer.data.rows import Array, Estimator, File, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_evaluation import (
+    MEAN_LOSSES,
+    WORDS,
+    candidate_loss,
+    check_loss,
     error_spread,
     fold_errors,
     growth,
+    logarithms,
+    lowers_loss,
     paired,
     root_mean_square,
     signal,
     stability_words,
     tuning_factor,
 )
-from mercer.estimators.auto_extra import ExtraWork
 from mercer.estimators.auto_intervals import AutoIntervals
-from mercer.estimators.auto_losses import (
-    MEAN_LOSSES,
-    WORDS,
-    candidate_loss,
-    check_loss,
-    logarithms,
-    lowers_loss,
-)
+from mercer.estimators.auto_members import ExtraWork
 from mercer.estimators.base import store
 from mercer.estimators.inputs import check_targets, refuse_names
 from mercer.estimators.parameters import validate

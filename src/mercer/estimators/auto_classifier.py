@@ -18,14 +18,13 @@ from mercer.estimators.auto_evaluation import (
     paired,
     tuning_factor,
 )
-from mercer.estimators.auto_extra import ExtraWork
+from mercer.estimators.auto_members import ExtraWork
 from mercer.estimators.base import store
-from mercer.estimators.calibration import Temperature
 from mercer.estimators.inputs import refuse_mixed_labels, refuse_names
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
-from mercer.estimators.targets import class_numbers, refuse_one_class
+from mercer.estimators.targets import Temperature, class_numbers, refuse_one_class
 from mercer.kernels.base import Kernel
 from mercer.selection.outcome import SIGNAL, WEIGHTED_WRONG, WRONG, Measure, Outcome, doubt
 from mercer.selection.removals import label_numbers, label_targets

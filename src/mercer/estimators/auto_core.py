@@ -26,11 +26,9 @@ from mercer.errors import (
     sentence,
     warn,
 )
-from mercer.estimators.auto_cells import fit_in_cells
-from mercer.estimators.auto_evaluation import HeldOutPart, rises
-from mercer.estimators.auto_extra import ExtraMember, ExtraWork, check_extra, votes_of
+from mercer.estimators.auto_evaluation import FULL_SYSTEMS, HeldOutPart, rises, warn_of_leakage
+from mercer.estimators.auto_members import ExtraMember, ExtraWork, check_extra, fit_in_cells, votes_of
 from mercer.estimators.inputs import Beside, check_table, enough_rows, refuse_lengths
-from mercer.estimators.leakage import warn_of_leakage
 from mercer.estimators.local import LocalRidge
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.refitting import part_of
@@ -63,7 +61,6 @@ _ENOUGH = 20  # groups from which on a standard error over them is taken as it i
 _FEWEST_DISTINCT = 4  # rows that folds of distinct rows can be made of
 # A member with fewer digits that can be trusted is named.
 _DIGITS = 6.0
-FULL_SYSTEMS = 5000  # rows up to which members have one system of all rows; beyond, they are in cells
 _CELL_FOLDS = 5  # of members in cells
 _PERMUTED = 600  # rows that columns are permuted among
 

@@ -1,23 +1,129 @@
-"""Error estimates of the automatic estimators: their own, that of an outer loop, and the importance of columns."""
+"""The loss of automatic models, their error estimates, the importance of columns, and columns that leak the target."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from sklearn.neighbors import NearestNeighbors
 
 from mercer.data.rows import Array
+from mercer.errors import InputError, LeakageWarning, sentence, warn
+from mercer.estimators.targets import class_numbers
 from mercer.selection.outcome import numbers_text
 from mercer.selection.table import mean_with_error
+from mercer.solvers.losses import LOSSES, Loss
+from mercer.tables import TableEncoder
+from mercer.text import listed
 from mercer.tuning.committee import Committee
 
+FULL_SYSTEMS = 5000  # rows up to which members have one system of all rows; beyond, they are in cells
+MEAN_LOSSES = ("poisson", "gamma")  # of models of the logarithm of the mean
+LOSS_NAMES = ("auto", "squared", "log", *MEAN_LOSSES)
+WORDS = {
+    "squared": "",
+    "log": "The logarithm of the target is fitted.",
+    "poisson": "Poisson loss: the logarithm of the mean count is fitted.",
+    "gamma": "Gamma loss: the logarithm of the mean of a positive target is fitted.",
+}
+_ZERO = 0.5  # what a count of 0 is coded as, so that it has a logarithm
+_SPREAD = 0.5  # standard deviations, over the mean, from which on a positive target is worth another loss
 _UNSTABLE, _LARGE = 1.5, 20  # ratio of the errors of folds that is told; rows of a fold from which on it is
 _FEW_ROWS = 60  # rows, or groups of them: standard errors are multiplied by sqrt(1 + 60 / n)
 _WIDTHS_PER_ROW = 0.1  # tuned widths for each row, up to which the leave-one-out error with them is believed
 _FEW = 30  # rows below which the error is not corrected for the number of rows
 _SMALL = 1e-6  # gains of less than this share of the baseline's loss are rounding
+NEARLY_ALL = 0.98  # share of the baseline loss above which one column is suspected of leakage
+ROWS = 1500  # beyond, a random part of the rows
+MOST_COLUMNS = 200  # of more, the neighbours take longer than the fit does
+_NEIGHBOURS = 5
+_FEWEST_ROWS = 20  # of fewer, a column may determine the target by chance
+
+
+def candidate_loss(y: Array) -> str | None:
+    """The loss that is tried beside the squared one; the first line that fits decides.
+
+    ================================================================  ===========
+    several targets                                                   None
+    a standard deviation below half of the mean, or a mean below 0    None
+    positive numbers                                                  `gamma`
+    whole numbers from 0 on                                           `poisson`
+    other numbers                                                     None
+    ================================================================  ===========
+    """
+    if y.ndim > 1 or y.std() < _SPREAD * y.mean() or not y.mean() > 0:
+        return None
+    if (y > 0).all():
+        return "gamma"
+    return "poisson" if are_counts(y) else None
+
+
+def are_counts(y: Array) -> bool:
+    """Whether all targets are whole numbers that are not negative."""
+    return bool((y >= 0).all() and (y == np.floor(y)).all())
+
+
+def check_loss(name: Any, y: Array, what: str, *, ordered: bool = False, extra: bool = False) -> None:
+    """Refuse losses that there are not, and targets and settings that a loss does not support.
+
+    Parameters
+    ----------
+    name : str
+        The loss.
+    y : ndarray of shape (n,) or (n, n_targets)
+        Targets.
+    what : str
+        What the sentence calls the targets.
+    ordered, extra : bool, default=False
+        Whether folds follow in time, and whether other estimators are in the committee.
+    """
+    if not isinstance(name, str) or name not in LOSS_NAMES:
+        raise InputError(sentence("loss of AutoRegressor", f"one of {', '.join(map(repr, LOSS_NAMES))}", repr(name)))
+    positive, counts = bool((y > 0).all()), are_counts(y) and bool(y.any())
+    if not {"log": positive, "gamma": positive, "poisson": counts}.get(name, True):
+        must_be = "whole numbers from 0 on, not all 0," if name == "poisson" else "positive"
+        raise InputError(sentence(what, f"{must_be} with loss={name!r}", f"{y.min():g} as the smallest"))
+    unsupported = {
+        "a table of targets": y.ndim > 1,
+        "time": ordered,
+        "extra": extra,
+        f"more than {FULL_SYSTEMS} rows": len(y) > FULL_SYSTEMS,
+    }
+    for setting, given in unsupported.items() if name in MEAN_LOSSES else ():
+        if given:
+            raise InputError(f"loss={name!r} does not support {setting}. Use loss='log' or loss='squared'.")
+
+
+def logarithms(y: Array, name: str) -> Array:
+    """Logarithms of targets; of counts with one half for 0."""
+    return np.asarray(np.log(np.where(y > 0, y, _ZERO) if name == "poisson" else y))
+
+
+def without_zeros(values: Array, name: str) -> Array:
+    """Targets from the exponentials of `logarithms`: counts are whole again."""
+    return np.where(values < 1.5 * _ZERO, 0.0, np.rint(values)) if name == "poisson" else values
+
+
+def lowers_loss(name: str, y: Array, before: Array, after: Array, clusters: Array | None) -> bool:
+    """Whether held-out predictions of this loss are better than those of the squared one.
+
+    Their mean loss must be lower by more than one standard error, and their squared error not higher by more than half
+    of one, and below that of the mean.
+    Predictions that are not positive count as half of the least positive target.
+    """
+    loss: Loss = LOSSES[name]()
+    least = 0.5 * float(y[y > 0].min())
+
+    def losses(predicted: Array) -> Array:
+        return loss.rows(y, np.log(np.maximum(predicted, least))[:, None])
+
+    gains = np.column_stack([losses(before) - losses(after), (before - y) ** 2 - (after - y) ** 2])
+    deviance, square = paired(gains, clusters=clusters)
+    better = bool(np.mean((after - y) ** 2) < y.var())
+    return better and bool(deviance > 1.0 and square > -0.5)
 
 
 def root_mean_square(residuals: Array, clusters: Array | None = None) -> tuple[Array, Array]:
@@ -187,3 +293,55 @@ def _rise(before: Array, after: Array, *, squares: bool) -> tuple[float, float]:
         return float(after.mean() - before.mean()), spread
     root = float(np.sqrt(after.mean()))
     return root - float(np.sqrt(before.mean())), spread / (2 * root) if root else 0.0
+
+
+def some_rows(n: int) -> Array:
+    """All rows, or as many as can be afforded, drawn at random."""
+    return np.arange(n) if n <= ROWS else np.sort(np.random.default_rng(0).permutation(n)[:ROWS])
+
+
+def share_alone(z: Array, y: Array, *, classifier: bool) -> float:
+    """The share of the baseline loss that is explained by the features z of one column.
+
+    Every row is predicted by the rows next to it, itself left out; of one column of numbers the squared
+    correlation counts if it is larger.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.estimators.auto_evaluation import share_alone
+    >>> x = np.arange(20.0)
+    >>> round(share_alone(x[:, None], 3.0 * x + 1.0, classifier=False), 3)
+    1.0
+    """
+    nearest = NearestNeighbors(n_neighbors=min(_NEIGHBOURS, len(y) - 1)).fit(z).kneighbors(return_distance=False)
+    if classifier:
+        labels, numbers = class_numbers(y)
+        votes = np.stack([(numbers[nearest] == k).sum(axis=1) for k in range(len(labels))], axis=1)
+        base = 1.0 - np.bincount(numbers).max() / len(numbers)
+        wrong = float(np.mean(votes.argmax(axis=1) != numbers))
+        return 1.0 - wrong / base if base else 0.0
+    total = float(np.sum((y - y.mean()) ** 2))
+    if not total or not np.ptp(y):
+        return 0.0
+    found = 1.0 - float(np.sum((y[nearest].mean(axis=1) - y) ** 2)) / total
+    if z.shape[1] == 1 and np.ptp(z) > 0:
+        found = max(found, float(np.corrcoef(z[:, 0], y)[0, 1] ** 2))
+    return found
+
+
+def warn_of_leakage(encoder: TableEncoder, Z: Array, y: Array, *, classifier: bool) -> None:
+    """Warn of columns each of which nearly determines the target alone; the only column of a table is no leak."""
+    rows, owner = some_rows(len(y)), np.asarray(encoder.groups_)
+    used = np.unique(owner)
+    if not 1 < len(used) <= MOST_COLUMNS or len(rows) < _FEWEST_ROWS:
+        return
+    shares = [share_alone(Z[np.ix_(rows, owner == place)], y[rows], classifier=classifier) for place in used]
+    names = [encoder.columns_[place].name for place, share in zip(used, shares, strict=True) if share > NEARLY_ALL]
+    if names:
+        subject = f"column {listed(names)} alone" if len(names) == 1 else f"each of {listed(names)} alone"
+        warn(
+            f"Possible target leakage: {subject} nearly determines y. Drop columns that were computed from y, or are "
+            "known only after it.",
+            LeakageWarning,
+        )

@@ -12,8 +12,8 @@ from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
-from mercer.estimators.auto_extra import refuse_extra
-from mercer.estimators.auto_losses import MEAN_LOSSES, logarithms, without_zeros
+from mercer.estimators.auto_evaluation import MEAN_LOSSES, logarithms, without_zeros
+from mercer.estimators.auto_members import refuse_extra
 from mercer.estimators.inputs import coverage_of
 from mercer.estimators.local import LocalRidge
 from mercer.estimators.quantiles import ResidualScale, check_levels

@@ -11,12 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.rows import AlphaLike, Array, ClassWeight, File, ScoringLike, Seed, SplitsLike, XLike, YLike
 from mercer.errors import InputError, MercerError, sentence
 from mercer.estimators.base import store
-from mercer.estimators.calibration import Temperature
 from mercer.estimators.intervals import IntervalsMixin
 from mercer.estimators.refitting import like_training
 from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.search_core import SearchCore
-from mercer.estimators.targets import CalibratedMixin
+from mercer.estimators.targets import CalibratedMixin, Temperature
 from mercer.estimators.updating import check_numbers
 from mercer.selection.search import Search
 

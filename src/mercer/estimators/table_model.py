@@ -15,7 +15,7 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
 from mercer.data.rows import Array, Estimator, Rows, XLike, YLike, as_rows
 from mercer.errors import InputError, MercerError, sentence
 from mercer.estimators.base import RidgeCore
-from mercer.estimators.calibration import Temperature
+from mercer.estimators.targets import Temperature
 from mercer.kernels import Kernel, Linear
 from mercer.kernels.tiles import blocks
 from mercer.selection.removals import label_numbers

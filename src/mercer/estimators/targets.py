@@ -1,7 +1,8 @@
-"""What is learned, numbers or labels: as people give it, and as the columns that least squares fits."""
+"""What is learned, numbers or labels, as least squares fits it; and probabilities of labels from decision values."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from mercer.data.folds import Folds
 from mercer.data.rows import Array, Estimator, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
-from mercer.estimators.calibration import Temperature
+from mercer.kernels.tiles import underflow_is_zero
 from mercer.selection.removals import class_weights, label_numbers
 from mercer.selection.scoring import Classes, Scoring
 from mercer.selection.search import Search
 from mercer.solvers.problem import Problem
+
+_STEPS = 100
+# Beyond the labels' own range least squares goes on counting, but knows hardly more.
+_BEYOND = 0.01
+# Classes whose shares differ by less than this, on the scale of logarithms, are of one size.
+_ALIKE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,3 +159,150 @@ class CalibratedMixin(LabelsMixin):
         """
         values = self.decision_function(X)
         return self.temperature_.probabilities(values.reshape(len(values), -1))
+
+
+@dataclass(frozen=True, eq=False)
+class Temperature:
+    """softmax(scale f), the scale fitted by maximum likelihood on held-out decision values.
+
+    The class with the largest decision value stays the most probable one. Labels are smoothed a little, so that
+    classes that are perfectly separated do not get probabilities of exactly 0 and 1.
+
+    Attributes
+    ----------
+    scale : float
+        Inverse temperature, not negative.
+    shifts : tuple of float, default=()
+        Added to the logarithms of the odds, one number for each class; empty for none.
+    logistic : bool, default=False
+        Whether decision values are logarithms of odds already, as those of logistic regression are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.estimators.targets import Temperature
+    >>> fitted = Temperature.fitted(np.array([[-1.0], [-0.2], [0.3], [1.2]] * 20), np.array([0, 1, 0, 1] * 20))
+    >>> fitted.probabilities(np.array([[0.0]])).tolist()
+    [[0.5, 0.5]]
+    """
+
+    scale: float
+    shifts: tuple[float, ...] = ()
+    logistic: bool = False
+
+    @staticmethod
+    def fitted(values: Array, numbers: Array, weights: Array | None = None) -> Temperature:
+        """By bisection on the slope of the (convex) negative log-likelihood of smoothed labels.
+
+        `weights`: how many rows each row stands for; 1 by default.
+        """
+        weights = np.ones(len(values)) if weights is None else weights
+        scores, target = _held(values), _smooth_labels(numbers, _classes(values), weights)
+
+        def slope(scale: float) -> float:
+            return float(weights @ ((_softmax(scale * scores) - target) * scores).sum(axis=1))
+
+        low, high = 0.0, 1.0
+        if slope(0.0) >= 0:  # decisions that say nothing, or the opposite
+            return Temperature(0.0)
+        while slope(high) < 0 and high < 1e15:
+            high *= 2.0
+        for _ in range(_STEPS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+        return Temperature(0.5 * (low + high))
+
+    @staticmethod
+    def leaning(values: Array, numbers: Array, weights: Array | None = None) -> Temperature:
+        """softmax(scale f + lean log share): also how far to lean towards the classes by their share of the rows.
+
+        Least squares on labels makes too little or too much of rare classes; with the lean the probabilities of a
+        class add up to about as many rows as it has. On few rows a lean that is not there is easily found, so it must
+        pay for itself: by Schwarz's criterion, log n / 2 of the log-likelihood of all rows. `weights`: as for `fitted`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer.estimators.targets import Temperature
+        >>> rare = np.arange(400) % 10 == 0
+        >>> votes = np.where(rare, -0.4, -0.8) + 0.3 * np.sin(np.arange(400))
+        >>> fitted = Temperature.leaning(votes[:, None], 1 * rare)
+        >>> round(float(fitted.probabilities(votes[:, None])[:, 1].mean()), 2)
+        0.1
+        """
+        weights = np.ones(len(values)) if weights is None else weights * (len(weights) / weights.sum())
+        scores, target = _held(values), _smooth_labels(numbers, _classes(values), weights)
+        shares = np.log(np.bincount(numbers, weights, minlength=scores.shape[1]) + 1.0)
+        shares -= shares.mean()
+        plain = Temperature.fitted(values, numbers, weights)
+        if np.ptp(shares) < _ALIKE:
+            return plain
+        (scale, lean), gain = _maximize_likelihood(scores, shares, target, weights, plain.scale)
+        return Temperature(scale, tuple((lean * shares).tolist())) if gain > 0.5 * math.log(len(scores)) else plain
+
+    def logits(self, values: Array) -> Array:
+        """Logarithms of the odds up to a constant, one column per class."""
+        if self.logistic:
+            return _by_class(values)
+        return self.scale * _held(values) + (np.array(self.shifts) if self.shifts else 0.0)
+
+    def probabilities(self, values: Array) -> Array:
+        """One row per row of decision values, one column per class."""
+        return _softmax(self.logits(values))
+
+    def odds(self, f: Array) -> tuple[Array, Array]:
+        """Logarithm of the odds of the second of two classes at decision values, and its derivative."""
+        logits = self.logits(f[:, None])
+        slope = np.ones_like(f) if self.logistic else self.scale * np.where(np.abs(f) <= 1.0, 1.0, _BEYOND)
+        return logits[:, 1] - logits[:, 0], slope
+
+
+def _classes(values: Array) -> int:
+    return max(2, int(values.shape[1]))
+
+
+def _smooth_labels(numbers: Array, classes: int, weights: Array) -> Array:
+    """Labels as probabilities, Platt's way: as if each class had been seen once more in every other's place."""
+    counts = np.bincount(numbers, weights, minlength=classes)
+    smooth = 1.0 / (counts[numbers] + classes)
+    target = np.repeat(smooth[:, None], classes, axis=1)
+    target[np.arange(len(numbers)), numbers] = 1.0 - (classes - 1) * smooth
+    return target
+
+
+def _maximize_likelihood(
+    scores: Array, shares: Array, target: Array, weights: Array, start: float
+) -> tuple[tuple[float, float], float]:
+    """Scale and lean with the largest likelihood, which is concave in both, and what the lean adds to its logarithm."""
+    from scipy.optimize import minimize
+    from scipy.special import logsumexp
+
+    def loss(at: Array) -> tuple[float, Array]:
+        logits = at[0] * scores + at[1] * shares
+        total = logsumexp(logits, axis=1)
+        rest = (np.exp(logits - total[:, None]) - target) * (weights / len(scores))[:, None]
+        value = float(np.mean(weights * (total - np.einsum("ij,ij->i", target, logits))))
+        return value, np.array([np.vdot(rest, scores), rest.sum(axis=0) @ shares])
+
+    begin = np.array([start, 0.0])
+    found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=[(0.0, None), (None, None)])
+    return (float(found.x[0]), float(found.x[1])), len(scores) * (loss(begin)[0] - float(found.fun))
+
+
+@underflow_is_zero
+def _held(values: Array) -> Array:
+    """Decision values as one column per class, held (all but) within the labels' own range."""
+    low = -1.0 if values.shape[1] == 1 else 0.0
+    inside = np.clip(values, low, 1.0)
+    return _by_class(inside + _BEYOND * (values - inside))
+
+
+def _by_class(values: Array) -> Array:
+    """One column per class, from one column for two classes or from one column per class."""
+    return np.hstack([-values, values]) / 2.0 if values.shape[1] == 1 else values
+
+
+@underflow_is_zero
+def _softmax(logits: Array) -> Array:
+    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))

@@ -25,9 +25,9 @@ from mercer.estimators import (
     KernelRidgeClassifierCV,
     KernelRidgeCV,
 )
-from mercer.estimators.auto_extra import refuse_extra
-from mercer.estimators.calibration import Temperature
+from mercer.estimators.auto_members import refuse_extra
 from mercer.estimators.pipelines import column_names, fitting_columns, split_pipeline
+from mercer.estimators.targets import Temperature
 from mercer.inference.changes import Change, System, encoded_changes, plain_changes, recentre, transformed_changes
 from mercer.runtime import promise
 from mercer.solvers.fitted import FittedRidge, count_cancelled

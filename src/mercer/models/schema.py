@@ -17,12 +17,12 @@ from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array, Estimator
 from mercer.errors import ModelFileError
 from mercer.estimators.base import RidgeCore
-from mercer.estimators.calibration import Temperature
 from mercer.estimators.local import LocalCore
 from mercer.estimators.nystroem import NystroemCore
 from mercer.estimators.nystroem_search import NystroemSearchCore
 from mercer.estimators.parameters import validate
 from mercer.estimators.table_model import FeatureClassifier, FeatureRegressor, TableModel
+from mercer.estimators.targets import Temperature
 from mercer.local.cells import LocalFit
 from mercer.models.cells import cells_record, read_cells
 from mercer.selection.table import Winner

@@ -7,7 +7,7 @@ from typing import Any
 
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Estimator, PerRow, XLike, YLike
-from mercer.estimators.auto_extra import refuse_extra
+from mercer.estimators.auto_members import refuse_extra
 from mercer.report.evaluation import evaluate_subject
 from mercer.report.facts import Origin
 from mercer.report.subject import subject_of

@@ -20,8 +20,7 @@ from mercer.insight.intervals import Coverage
 from mercer.models.records import FileStamp
 from mercer.report.effects import ColumnEffect, average_effects, main_effects, row_influence
 from mercer.report.facts import CommitteeChoice, Data, Origin, SearchChoice, choice_of, data_of
-from mercer.report.judging import HeldOutFacts, chosen_by, held_out_of, judge, training_error
-from mercer.report.labels import LabelFacts, labels_of
+from mercer.report.judging import HeldOutFacts, LabelFacts, chosen_by, held_out_of, judge, labels_of, training_error
 from mercer.report.refits import ColumnImportance, coverages, fold_refits, influences, sample_rows
 from mercer.report.subject import Subject, subject_of
 from mercer.selection.outcome import Outcome

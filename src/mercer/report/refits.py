@@ -16,8 +16,7 @@ import numpy as np
 from mercer.data.folds import draw
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning
-from mercer.estimators.auto_evaluation import HeldOutPart, rises
-from mercer.estimators.leakage import share_alone, some_rows
+from mercer.estimators.auto_evaluation import HeldOutPart, rises, share_alone, some_rows
 from mercer.insight.intervals import Coverage
 from mercer.report.subject import Subject
 from mercer.selection.outcome import Outcome

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from mercer.estimators.leakage import NEARLY_ALL
+from mercer.estimators.auto_evaluation import NEARLY_ALL
 from mercer.report.evaluation import ModelEvaluation
 from mercer.report.facts import CommitteeChoice, SearchChoice
 from mercer.report.judging import HeldOutFacts

@@ -6,7 +6,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from mercer import KernelRidgeClassifierCV
-from mercer.estimators.calibration import Temperature
+from mercer.estimators.targets import Temperature
 from mercer.kernels import Gaussian
 
 

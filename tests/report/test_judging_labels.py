@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from mercer import AutoClassifier, evaluate
-from mercer.report.labels import thresholds_of
+from mercer.report.judging import thresholds_of
 from remembered import fitted
 
 

@@ -8,7 +8,7 @@ import mercer.report
 from mercer import AutoRegressor, KernelRegressor, KernelRidge, load, marginal_effects, save
 from mercer.data.rows import Rows
 from mercer.errors import InputError
-from mercer.estimators.auto_losses import candidate_loss, logarithms, lowers_loss, without_zeros
+from mercer.estimators.auto_evaluation import candidate_loss, logarithms, lowers_loss, without_zeros
 from mercer.kernels import Gaussian
 from mercer.solvers.losses import LOSSES
 from mercer.tuning.generalized import as_ridge
