@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -22,17 +22,20 @@ from mercer.models.schema import (
     MODELS,
     PARTS,
     STAND_INS,
+    TRANSFORMERS,
+    attributes,
     build,
+    check_steps,
     check_works,
     fields_of,
-    is_fitted,
     make_part,
-    need,
     params_of,
+    plain_value,
+    read_plain,
+    read_transformer,
     state_of,
 )
-from mercer.models.transformers import TRANSFORMERS, attributes, check_steps, plain_value, read_plain, read_transformer
-from mercer.models.values import Reader, Writer, names_in
+from mercer.models.values import Reader, Writer, names_in, need
 from mercer.runtime.container import dumps, loads
 from mercer.tables import TableEncoder
 
@@ -225,5 +228,5 @@ def check_model(model: Estimator) -> None:
         check_model(model.model)
     if getattr(model, "extra", None):
         raise InputError(f"This {name} cannot be saved: files hold no estimators of `extra`. Fit it without extra.")
-    if not is_fitted(model):
+    if not is_dataclass(model) and not any(attribute.endswith("_") for attribute in vars(model)):
         raise InputError(f"This {name} is not fitted yet. Call fit before save.")

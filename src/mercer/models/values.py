@@ -24,9 +24,16 @@ KERNELS: dict[str, type[Kernel]] = {
     cls.__name__: cls for cls in (*NAMES.values(), Sum, Product, Scaled, Power, Exp, On, Normalized)
 }
 _COLLECTIONS: dict[str, Callable[[list[Any]], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+_ARRAYS = ("array", "texts", "objects")
 _ENDLESS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _LAST_LETTER = 0x10FFFF
 _VALUE = 150  # bytes that a value in JSON takes at most while it is read
+
+
+def need(sound: Any, what: str) -> None:
+    """Raise a ModelFileError with this text unless `sound`."""
+    if not sound:
+        raise ModelFileError(f"{what}.")
 
 
 class Writer:
@@ -160,7 +167,7 @@ class Reader:
             return Path(given["of"])
         if word == "kernel":
             return self._kernel(given)
-        if word in ("array", "texts", "objects"):
+        if word in _ARRAYS:
             return self._array(given)
         return self._sparse(given) if word == "sparse" else self.special(given)
 
@@ -171,8 +178,7 @@ class Reader:
     def _kernel(self, given: dict[str, Any]) -> Kernel:
         cls = KERNELS[given["class"]]
         fields = given["with"]
-        if set(fields) != set(cls._names()):
-            raise ModelFileError(f"the parameters of {cls.__name__} are invalid.")
+        need(set(fields) == set(cls._names()), f"the parameters of {cls.__name__} are invalid")
         return cls(**{name: self.value(value) for name, value in fields.items()})
 
     def _array(self, given: dict[str, Any]) -> Array:
@@ -180,14 +186,13 @@ class Reader:
         if word == "objects":
             return self._objects(given, stored)
         if word == "texts":
-            if stored.dtype != np.dtype("<u4") or stored.ndim < 1 or not stored.size or stored.max() > _LAST_LETTER:
-                raise ModelFileError("an array of strings is invalid.")
+            sound = stored.dtype == np.dtype("<u4") and stored.ndim and stored.size and stored.max() <= _LAST_LETTER
+            need(sound, "an array of strings is invalid")
             return np.asarray(stored.reshape(-1).view(f"<U{stored.shape[-1]}").reshape(stored.shape[:-1]))
         return stored.T if given["turned"] is True else stored
 
     def _objects(self, given: dict[str, Any], stored: Array) -> Array:
-        if stored.dtype != np.uint8 or stored.ndim != 1:
-            raise ModelFileError("an array of objects is invalid.")
+        need(stored.dtype == np.uint8 and stored.ndim == 1, "an array of objects is invalid")
         text = stored.tobytes()
         needed, there = 4 * len(text) + _VALUE * count_values(text), available_bytes()
         if needed > there:
@@ -197,10 +202,10 @@ class Reader:
             )
         cells = loads(text.decode("ascii"), "an array of objects")
         shape = given["shape"]
-        if type(cells) is not list or not all(type(n) is int and n >= 0 for n in shape):
-            raise ModelFileError("an array of objects is invalid.")
-        if len(shape) > 2 or math.prod(shape) != len(cells):
-            raise ModelFileError("an array of objects does not have the stated size.")
+        sound = type(cells) is list and all(type(n) is int and n >= 0 for n in shape)
+        need(sound, "an array of objects is invalid")
+        sound = len(shape) <= 2 and math.prod(shape) == len(cells)
+        need(sound, "an array of objects does not have the stated size")
         array = np.empty(len(cells), dtype=object)
         plain = Reader({})
         for place, cell in enumerate(cells):
@@ -222,8 +227,7 @@ class Reader:
             and bool((np.diff(indptr) >= 0).all())
             and 0 <= indices.min(initial=0) <= indices.max(initial=0) < columns < LARGEST
         )
-        if not sound:
-            raise ModelFileError("a sparse matrix is inconsistent.")
+        need(sound, "a sparse matrix is inconsistent")
         make = {"matrix": csr_matrix, "array": csr_array}[given["kind"]]
         return make((data, indices, indptr), shape=(rows, columns))
 
@@ -238,8 +242,7 @@ def _cells(array: Array, what: str) -> Array:
 
 
 def _listed(given: dict[str, Any]) -> list[Any]:
-    if not isinstance(given["of"], list):
-        raise ModelFileError("a collection is invalid.")
+    need(isinstance(given["of"], list), "a collection is invalid")
     return given["of"]
 
 
@@ -249,5 +252,5 @@ def names_in(given: Any) -> set[str]:
         return set().union(*map(names_in, given))
     if not isinstance(given, dict):
         return set()
-    own = {given["name"]} if given.get("is") in ("array", "texts", "objects") else set[str]()
+    own = {given["name"]} if given.get("is") in _ARRAYS else set[str]()
     return own.union(*map(names_in, given.values()))
