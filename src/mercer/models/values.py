@@ -242,8 +242,9 @@ def _cells(array: Array, what: str) -> Array:
 
 
 def _listed(given: dict[str, Any]) -> list[Any]:
-    need(isinstance(given["of"], list), "a collection is invalid")
-    return given["of"]
+    items: list[Any] = given["of"]
+    need(isinstance(items, list), "a collection is invalid")
+    return items
 
 
 def names_in(given: Any) -> set[str]:
