@@ -14,7 +14,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.lab.questions import MOST_ROWS
+from mercer.lab.questions import MOST_ROWS, Answer
 from mercer.runtime import readable
 from mercer.tables.delimited import SEPARATORS
 from mercer.tables.parquet import bytes_held, parquet_file
@@ -59,16 +59,16 @@ class Upload:
     labels: dict[str, Labels]
     notes: list[str]
 
-    def description(self) -> dict[str, Any]:
+    def description(self) -> Answer:
         """What the page shows of it."""
         return {"name": self.name, "columns": list(self.columns), "labels": list(self.labels), "notes": self.notes}
 
-    def points(self, axes: Any, target: Any, *, others: bool) -> dict[str, Any]:
+    def points(self, axes: object, target: object, *, others: bool) -> Answer:
         """One or two columns and a target as points, other columns beside them; a sample of many rows is announced.
 
         Columns are standardized; `scale` has the mean and the standard deviation of each.
         """
-        names = self._axes(axes, target)
+        names, target = self._axes_and_target(axes, target)
         beside = [each for each in self.columns if each not in (*names, target)] if others else []
         notes = []
         if len(beside) > _MOST_COLUMNS - len(names):
@@ -101,7 +101,7 @@ class Upload:
             "notes": notes,
         }
 
-    def _axes(self, axes: Any, target: Any) -> list[str]:
+    def _axes_and_target(self, axes: object, target: object) -> tuple[list[str], str]:
         if not isinstance(axes, list) or not 1 <= len(axes) <= 2 or not all(isinstance(each, str) for each in axes):
             raise InputError("Choose one or two columns.")
         if target in axes or len(set(axes)) < len(axes):
@@ -111,7 +111,7 @@ class Upload:
                 raise InputError(sentence("An axis", "a column of numbers", repr(each)[:60]))
         if not isinstance(target, str) or (target not in self.columns and target not in self.labels):
             raise InputError(sentence("The target", "a column of numbers or of two labels", repr(target)[:60]))
-        return list(axes)
+        return list(axes), target
 
 
 class Uploads:
@@ -148,11 +148,11 @@ class Uploads:
             self._tables[key] = upload
         return key, upload
 
-    def descriptions(self) -> list[dict[str, Any]]:
+    def descriptions(self) -> list[Answer]:
         """All tables that are kept."""
         return [{"key": key, **upload.description()} for key, upload in self._tables.items()]
 
-    def get(self, key: Any) -> Upload:
+    def get(self, key: object) -> Upload:
         """The table of this key."""
         found = self._tables.get(key) if isinstance(key, str) else None
         if found is None:
