@@ -169,9 +169,8 @@ def overview(asked: dict[str, Any]) -> Answer:
     question = read_question(asked)
     points = question.points
     K = question.kernel(points.X)
-    columns = [] if points.words else [*np.asarray(points.X).T[::-1]]
-    order = np.lexsort((*columns, points.y)) if points.labels and columns else np.arange(len(K))
-    order = np.lexsort(columns) if columns and not points.labels else order
+    keys = [] if points.words else [*np.asarray(points.X).T[::-1], *([points.y] if points.labels else [])]
+    order = np.lexsort(keys) if keys else np.arange(len(K))
     return {
         "alphas": ALPHAS,
         "errors": _errors(question, [question.kernel])[0],

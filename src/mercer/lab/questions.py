@@ -69,10 +69,8 @@ def read_question(asked: object) -> Question:
     alpha = _number(asked.get("alpha", 1.0), "alpha")
     if not 0 < alpha <= 1e12:
         raise InputError(sentence("alpha", "above 0 and at most 1e12", alpha))
-    at = asked.get("at", [])
-    at = (
-        _words(at, 2 * _MOST_WORDS) if points.words else _rows(at, MOST_PLACES, "places", np.asarray(points.X).shape[1])
-    )
+    at: XLike = asked.get("at", [])
+    at = _words(at, 2 * _MOST_WORDS) if points.words else _rows(at, MOST_PLACES, "places", points.X.shape[1])
     loss, known = asked.get("loss", "squared"), _LOSSES[points.labels]
     if loss not in known:
         kind = "labels" if points.labels else "numbers"
