@@ -35,7 +35,7 @@ from mercer.models.schema import (
     read_transformer,
     state_of,
 )
-from mercer.models.values import Reader, Writer, names_in, need
+from mercer.models.values import Json, Reader, Writer, names_in, need
 from mercer.runtime.container import dumps, loads
 from mercer.tables import TableEncoder
 
@@ -60,7 +60,7 @@ class FileStamp:
         return cls(when, {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES})
 
     @classmethod
-    def read(cls, record: dict[str, Any]) -> FileStamp:
+    def read(cls, record: dict[str, Json]) -> FileStamp:
         """From a record."""
         when, versions = record["when"], record["versions"]
         if type(when) is not str or not _WHEN.fullmatch(when) or not isinstance(versions, dict):
@@ -74,7 +74,7 @@ class FileStamp:
 class ModelWriter(Writer):
     """Writes values, and what models are made of."""
 
-    def special(self, value: Any, what: str) -> Any:
+    def special(self, value: Any, what: str) -> Json:
         """A value by its fields, an estimator, a transformer, or a Pipeline."""
         if type(value) in STAND_INS:
             value = STAND_INS[type(value)](value)
@@ -92,14 +92,14 @@ class ModelWriter(Writer):
         plain = plain_value(value)
         return super().special(value, what) if plain is None else plain
 
-    def _named(self, values: dict[str, Any], owner: str) -> dict[str, Any]:
+    def _named(self, values: dict[str, object], owner: str) -> dict[str, Json]:
         return {name: self.value(value, f"{name} of {owner}") for name, value in sorted(values.items())}
 
 
 class ModelReader(Reader):
     """Reads values and models, each validated before it is returned."""
 
-    def special(self, given: dict[str, Any]) -> Any:
+    def special(self, given: dict[str, Json]) -> Any:
         """A value of a class in the tables, with the fields or attributes that it has and no others."""
         word = given["is"]
         if word == "part":
@@ -115,11 +115,11 @@ class ModelReader(Reader):
             return read_transformer(given["class"], self._named(given["with"]))
         return read_plain(given) if word in ("slice", "dtype", "type") else super().special(given)
 
-    def _named(self, given: dict[str, Any]) -> dict[str, Any]:
+    def _named(self, given: dict[str, Json]) -> dict[str, Any]:
         return {name: self.value(value) for name, value in given.items()}
 
 
-def _pipeline(steps: list[tuple[str, Any]]) -> Pipeline:
+def _pipeline(steps: list[tuple[str, Estimator]]) -> Pipeline:
     """A Pipeline, after validation of its steps."""
     names = [name for name, _ in steps]
     kinds = (TableEncoder, Pipeline, str, type(None), *TRANSFORMERS.values())
@@ -138,7 +138,7 @@ def written(model: Estimator, stamp: FileStamp) -> tuple[str, dict[str, Array]]:
     return dumps(record | {"when": stamp.when, "versions": stamp.versions}), writer.arrays
 
 
-def restored(text: str, arrays: dict[str, Array]) -> Any:
+def restored(text: str, arrays: dict[str, Array]) -> Estimator:
     """The model that a record speaks of; written again it would be the same record."""
     record = loads(text, "its record")
     try:
@@ -162,7 +162,7 @@ def restored(text: str, arrays: dict[str, Array]) -> Any:
     return model
 
 
-def account(model: Estimator) -> dict[str, Any]:
+def account(model: Estimator) -> dict[str, Json]:
     """What a model is, in a few words."""
     name = type(model).__name__
     if isinstance(model, TableModel):
@@ -200,7 +200,7 @@ def _alphas(model: Estimator) -> list[float]:
     return list(np.unique(alphas).tolist())
 
 
-def check_account(record: dict[str, Any]) -> dict[str, Any]:
+def check_account(record: dict[str, Json]) -> dict[str, Json]:
     """The account in a record whose model has not been read."""
     found = record["account"]
     texts = [found[name] for name in ("class", "kernel", "alpha")]

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import mercer.estimators as catalogue
 from mercer.data.folds import Folds
-from mercer.data.rows import Estimator
+from mercer.data.rows import Estimator, XLike
 from mercer.errors import InputError, ModelFileError
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.calibration import Temperature
@@ -29,7 +29,7 @@ from mercer.estimators.parameters import validate
 from mercer.estimators.table_model import FeatureClassifier, FeatureRegressor, TableModel
 from mercer.local.cells import LocalFit
 from mercer.models.stand_ins import StoredCells, StoredFolds, StoredPlan, StoredRoute, StoredTable
-from mercer.models.values import need
+from mercer.models.values import Json, need
 from mercer.selection.table import Winner
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.losses import LOSSES, Logistic, Softmax
@@ -60,7 +60,7 @@ PARTS: dict[str, type] = {
         *LOSSES.values(), Logistic, Softmax, FeatureRegressor, FeatureClassifier, TableModel,
     )
 }  # fmt: skip
-STAND_INS: dict[type, Callable[[Any], Any]] = {Folds: StoredFolds.of, LocalFit: StoredCells.of}
+STAND_INS: dict[type, Callable[[Any], object]] = {Folds: StoredFolds.of, LocalFit: StoredCells.of}
 ESTIMATORS = {name: cls for name, cls in MODELS.items() if not is_dataclass(cls)}
 
 # Transformers whose attributes are numbers, strings, arrays, and collections of these or of one another.
@@ -105,7 +105,7 @@ _DERIVED_OF: dict[type, set[str]] = {
 }  # fmt: skip
 
 
-def state_of(model: Estimator) -> dict[str, Any]:
+def state_of(model: Estimator) -> dict[str, object]:
     """The attributes of a fitted estimator that are stored."""
     left_out = {*_derived(type(model)), *model.get_params(deep=False)}
     state = {name: value for name, value in vars(model).items() if name not in left_out}
@@ -116,9 +116,9 @@ def state_of(model: Estimator) -> dict[str, Any]:
     return state
 
 
-def params_of(model: Estimator) -> dict[str, Any]:
+def params_of(model: Estimator) -> dict[str, object]:
     """The parameters of an estimator, as they were at fit."""
-    given: dict[str, Any] = model.get_params(deep=False)
+    given: dict[str, object] = model.get_params(deep=False)
     return given | {name: value for name, value in vars(model).get("_as_fitted", {}).items() if name in given}
 
 
@@ -127,7 +127,7 @@ def _derived(cls: type) -> set[str]:
     return _DERIVED.union(*(names for base, names in _DERIVED_OF.items() if issubclass(cls, base)))
 
 
-def build(name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
+def build(name: str, params: dict[str, Any], state: dict[str, Any]) -> Estimator:
     """An estimator from its parameters and stored attributes."""
     cls = ESTIMATORS[name]
     model: Estimator = cls(**params)
@@ -150,7 +150,7 @@ def build(name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
     return model
 
 
-def make_part(name: str, values: dict[str, Any]) -> Any:
+def make_part(name: str, values: dict[str, Any]) -> object:
     """A value from its fields, each of the type that it is declared with, and arrays of finite numbers."""
     cls = PARTS[name]
     hints = _hints(cls)
@@ -181,7 +181,7 @@ def _check_ridge(part: FittedRidge) -> None:
     need(values.dtype == object or finite, "X of a FittedRidge must be finite numbers")
 
 
-def fields_of(part: Any) -> dict[str, Any]:
+def fields_of(part: Any) -> dict[str, object]:
     """The fields of a value that do not have their default."""
     held = {field.name: (getattr(part, field.name), field.default) for field in fields(part)}
     return {
@@ -190,7 +190,7 @@ def fields_of(part: Any) -> dict[str, Any]:
 
 
 @lru_cache
-def _hints(cls: type) -> dict[str, Any]:
+def _hints(cls: type) -> dict[str, object]:
     hints = typing.get_type_hints(cls)
     return {field.name: hints[field.name] for field in fields(cls)}
 
@@ -217,7 +217,7 @@ def _matches(value: Any, hint: Any) -> bool:
     return all(_matches(each, inner[0]) for each in value)
 
 
-def attributes(transformer: Any) -> dict[str, Any]:
+def attributes(transformer: Estimator) -> dict[str, object]:
     """All that a transformer holds; functions that chose columns are replaced by the columns."""
     held = dict(vars(transformer))
     if isinstance(transformer, ColumnTransformer) and "transformers_" in held:
@@ -226,7 +226,7 @@ def attributes(transformer: Any) -> dict[str, Any]:
     return held
 
 
-def plain_value(value: Any) -> dict[str, Any] | None:
+def plain_value(value: object) -> dict[str, Json] | None:
     """Values that only transformers hold, as JSON has them: slices, types of numbers; None for others."""
     if isinstance(value, slice):
         ends = (value.start, value.stop, value.step)
@@ -238,14 +238,14 @@ def plain_value(value: Any) -> dict[str, Any] | None:
     return None
 
 
-def read_plain(given: dict[str, Any]) -> Any:
+def read_plain(given: dict[str, Json]) -> slice | np.dtype[Any] | type:
     """The value that `plain_value` wrote."""
     if given["is"] == "slice" and all(end is None or type(end) is int for end in given["of"]):
         return slice(*given["of"])
     return np.dtype(given["of"]) if given["is"] == "dtype" else _SCALARS[given["of"]]
 
 
-def read_transformer(name: str, held: dict[str, Any]) -> Any:
+def read_transformer(name: str, held: dict[str, object]) -> Estimator:
     """A transformer with these attributes."""
     cls = TRANSFORMERS.get(name)
     if cls is None or not all(type(key) is str and key.isidentifier() for key in held):
@@ -266,7 +266,7 @@ def check_steps(pipeline: Pipeline) -> None:
         _check_kind(step)
 
 
-def _check_kind(step: Any) -> None:
+def _check_kind(step: Estimator) -> None:
     """Raise an error unless a fitted transformer, and those inside of it, can be saved."""
     if step is None or isinstance(step, str | TableEncoder):  # "passthrough" and "drop" are strings
         return
@@ -297,7 +297,7 @@ def check_works(model: Estimator) -> None:
         shape = len(model.landmarks_), len(model.encoder_.names_out_)
         need(model.landmarks_.shape == shape and len(model._dual) == shape[0], "its landmarks are inconsistent")
     elif not isinstance(model, TableEncoder):
-        rows: Any = np.zeros((2, getattr(model, "columns", 1)))
+        rows: XLike = np.zeros((2, getattr(model, "columns", 1)))
         rows = getattr(model, "landmarks_", getattr(model, "X_fit_", rows))
         found = model.predict(rows[:2])
         finite = found.dtype.kind != "f" or bool(np.isfinite(found).all())

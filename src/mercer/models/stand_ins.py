@@ -28,7 +28,7 @@ class StoredTable:
 
     words: str
 
-    def text(self, choice: Any = None, folds: Any = None) -> str:
+    def text(self, choice: object = None, folds: object = None) -> str:
         """The table as the search itself prints it."""
         return self.words
 

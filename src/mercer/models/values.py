@@ -9,28 +9,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, ModelFileError, sentence
 from mercer.kernels import Exp, Kernel, Normalized, On, Power, Product, Scaled, Sum
 from mercer.kernels.notation import NAMES
 from mercer.runtime import available_bytes, readable
 from mercer.runtime.container import CODES, LARGEST, count_values, digest_of, dumps, loads
 
+Json: TypeAlias = Any  # what JSON holds: numbers, texts, lists, and objects that say what they are
+
 KERNELS: dict[str, type[Kernel]] = {
     cls.__name__: cls for cls in (*NAMES.values(), Sum, Product, Scaled, Power, Exp, On, Normalized)
 }
-_COLLECTIONS: dict[str, Callable[[list[Any]], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+_COLLECTIONS: dict[str, Callable[[list[Any]], object]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
 _ARRAYS = ("array", "texts", "objects")
 _ENDLESS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _LAST_LETTER = 0x10FFFF
 _VALUE = 150  # bytes that a value in JSON takes at most while it is read
 
 
-def need(sound: Any, what: str) -> None:
+def need(sound: object, what: str) -> None:
     """Raise a ModelFileError with this text unless `sound`."""
     if not sound:
         raise ModelFileError(f"{what}.")
@@ -49,7 +51,7 @@ class Writer:
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
 
-    def value(self, value: Any, what: str) -> Any:
+    def value(self, value: Any, what: str) -> Json:
         """Any value that there is a word for; `what` names it where there is none."""
         if isinstance(value, np.generic):
             value = value.item()
@@ -67,7 +69,7 @@ class Writer:
             return self._sparse(value.tocsr(), what)
         return self._collection(value, what)
 
-    def _collection(self, value: Any, what: str) -> Any:
+    def _collection(self, value: Any, what: str) -> Json:
         if type(value) is dict:
             return {"is": "dict", "of": [[self.value(k, what), self.value(v, what)] for k, v in value.items()]}
         if type(value) not in (list, *_COLLECTIONS.values()):
@@ -77,7 +79,7 @@ class Writer:
             return items
         return {"is": type(value).__name__, "of": items if type(value) is tuple else sorted(items, key=dumps)}
 
-    def special(self, value: Any, what: str) -> Any:
+    def special(self, value: object, what: str) -> Json:
         """What only the models know; here nothing."""
         got = f"{value!r}" if len(f"{value!r}") < 100 else type(value).__name__
         raise InputError(
@@ -85,14 +87,14 @@ class Writer:
             f"these; got {got}. Set it to such a value with set_params, then save."
         )
 
-    def _number(self, value: float, what: str) -> Any:
+    def _number(self, value: float, what: str) -> Json:
         if isinstance(value, float):
             return value if math.isfinite(value) else {"is": "float", "of": str(value)}
         if abs(value) >= LARGEST:
             raise InputError(f"{what} cannot be saved: it must be an integer of at most 63 bits; got {value:.6g}.")
         return value
 
-    def kernel(self, kernel: Kernel) -> Any:
+    def kernel(self, kernel: Kernel) -> Json:
         """The class of a kernel and its parameters."""
         name = type(kernel).__name__
         if KERNELS.get(name) is not type(kernel):
@@ -104,7 +106,7 @@ class Writer:
             )
         return {"is": "kernel", "class": name, "with": {n: self.value(v, f"{n} of {name}") for n, v in kernel.items()}}
 
-    def _array(self, array: Array, what: str) -> Any:
+    def _array(self, array: Array, what: str) -> Json:
         if array.dtype == object:
             return {"is": "objects", "shape": list(array.shape), "name": self._held(_cells(array, f"A cell of {what}"))}
         if array.dtype.kind == "U" and array.dtype.itemsize:
@@ -120,7 +122,7 @@ class Writer:
         name = self._held(np.ascontiguousarray(plain, dtype=array.dtype.newbyteorder("<")).reshape(plain.shape))
         return {"is": "array", "turned": turned, "name": name}
 
-    def _sparse(self, table: Any, what: str) -> Any:
+    def _sparse(self, table: XLike, what: str) -> Json:
         table = type(table)((table.data, table.indices, table.indptr), shape=table.shape)  # its narrowest index type
         parts = [self._array(part, what) for part in (table.data, table.indices, table.indptr)]
         kind = "matrix" if type(table).__name__ == "csr_matrix" else "array"
@@ -150,7 +152,7 @@ class Reader:
     def __init__(self, arrays: dict[str, Array]) -> None:
         self.arrays = arrays
 
-    def value(self, given: Any) -> Any:
+    def value(self, given: Json) -> Any:
         """The value that some JSON stands for."""
         if isinstance(given, list):
             return [self.value(item) for item in given]
@@ -171,17 +173,17 @@ class Reader:
             return self._array(given)
         return self._sparse(given) if word == "sparse" else self.special(given)
 
-    def special(self, given: dict[str, Any]) -> Any:
+    def special(self, given: dict[str, Json]) -> Any:
         """What only the models know; here nothing."""
         raise ModelFileError(f"it holds {str(given['is'])[:40]!r}, which is unknown.")
 
-    def _kernel(self, given: dict[str, Any]) -> Kernel:
+    def _kernel(self, given: dict[str, Json]) -> Kernel:
         cls = KERNELS[given["class"]]
         fields = given["with"]
         need(set(fields) == set(cls._names()), f"the parameters of {cls.__name__} are invalid")
         return cls(**{name: self.value(value) for name, value in fields.items()})
 
-    def _array(self, given: dict[str, Any]) -> Array:
+    def _array(self, given: dict[str, Json]) -> Array:
         stored, word = self.arrays[given["name"]], given["is"]
         if word == "objects":
             return self._objects(given, stored)
@@ -191,7 +193,7 @@ class Reader:
             return np.asarray(stored.reshape(-1).view(f"<U{stored.shape[-1]}").reshape(stored.shape[:-1]))
         return stored.T if given["turned"] is True else stored
 
-    def _objects(self, given: dict[str, Any], stored: Array) -> Array:
+    def _objects(self, given: dict[str, Json], stored: Array) -> Array:
         need(stored.dtype == np.uint8 and stored.ndim == 1, "an array of objects is invalid")
         text = stored.tobytes()
         needed, there = 4 * len(text) + _VALUE * count_values(text), available_bytes()
@@ -212,7 +214,7 @@ class Reader:
             array[place] = plain.value(cell)
         return array.reshape(shape)
 
-    def _sparse(self, given: dict[str, Any]) -> Any:
+    def _sparse(self, given: dict[str, Json]) -> XLike:
         from scipy.sparse import csr_array, csr_matrix
 
         data, indices, indptr = (self.value(part) for part in given["parts"])
@@ -241,13 +243,13 @@ def _cells(array: Array, what: str) -> Array:
     return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
 
 
-def _listed(given: dict[str, Any]) -> list[Any]:
-    items: list[Any] = given["of"]
+def _listed(given: dict[str, Json]) -> list[Json]:
+    items: list[Json] = given["of"]
     need(isinstance(items, list), "a collection is invalid")
     return items
 
 
-def names_in(given: Any) -> set[str]:
+def names_in(given: Json) -> set[str]:
     """The names of all arrays that some JSON speaks of."""
     if isinstance(given, list):
         return set().union(*map(names_in, given))
