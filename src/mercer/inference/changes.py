@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -51,7 +52,7 @@ class Change:
 Item: TypeAlias = tuple[Change, ...]  # one change, or two for their interaction
 
 
-def column_place(given: Any, names: list[str]) -> int:
+def column_place(given: int | str, names: list[str]) -> int:
     """The place of a column that is given by its name or number."""
     if isinstance(given, str) and given in names:
         return names.index(given)
@@ -65,7 +66,7 @@ def as_list(given: Any) -> list[Any]:
     return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
 
 
-def plain_changes(Z: Array, names: Any) -> list[Change]:
+def plain_changes(Z: Array, names: Sequence[str] | None) -> list[Change]:
     """A derivative for each column, or a difference where it has two values."""
     listed = [f"x{j + 1}" for j in range(Z.shape[1])] if names is None else map(str, names)
     return [_of_numbers(name, Z, np.array([j]), 1.0) for j, name in enumerate(listed)]

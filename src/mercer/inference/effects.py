@@ -82,7 +82,7 @@ class MarginalEffects(Shown):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.average / self.standard_error)
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[object]]:
         low, middle, high = np.nanquantile(self.pointwise, [0.25, 0.5, 0.75], axis=0)
         ends = f"{100 * (1 - self.confidence) / 2:g} %", f"{100 * (1 + self.confidence) / 2:g} %"
         return {
@@ -136,7 +136,7 @@ def marginal_effects(
     model: Estimator,
     X: XLike = None,
     *,
-    columns: Sequence[Any] | None = None,
+    columns: Sequence[object] | None = None,
     errors: str = "jackknife",
     confidence: float = 0.95,
     of: str = "prediction",
@@ -352,7 +352,7 @@ def _without_matrix(
     return effect, g, scale * (x * weighted.sum(axis=1) - weighted @ z)
 
 
-def _changes_of(found: WeightedSum, columns: Any) -> list[Change]:
+def _changes_of(found: WeightedSum, columns: object) -> list[Change]:
     """The changes of these columns, by their names or numbers in the table."""
     if columns is None:
         return found.changes

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import expit
@@ -236,7 +236,7 @@ def as_sum(model: Estimator, X: XLike, of: str) -> WeightedSum:
     return WeightedSum(parts, start, own, residuals, float(degrees), columns, changes, link)
 
 
-def _ridge(model: Estimator) -> Any:
+def _ridge(model: Estimator) -> Estimator:
     """The model that a search has chosen, or the model itself."""
     return model.best_estimator_ if isinstance(model, _SEARCHES) else model
 

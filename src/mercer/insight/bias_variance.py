@@ -120,7 +120,7 @@ class BiasVariance(Shown):
         errors = self.standard_errors or {}
         return columns | {f"{name}_error": np.atleast_1d(error) for name, error in errors.items()}
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[object]]:
         """The columns of `table` as lists."""
         return {name: values.tolist() for name, values in self.table().items()}
 
@@ -345,7 +345,7 @@ def _exact(
     return BiasVariance((bias**2)[at], variance[at], variances[at], ladder, how="exact at the given rows")
 
 
-def smoother(estimator: Estimator, X: XLike, y: Array, ladder: Array | None, sample_weight: PerRow) -> Any:
+def smoother(estimator: Estimator, X: XLike, y: Array, ladder: Array | None, sample_weight: PerRow) -> Estimator:
     """Kernel ridge fitted to y once for each alpha; all of them share one spectrum."""
     from sklearn.base import clone
 

@@ -65,7 +65,7 @@ class MercerCheck(Shown):
 
 
 def check_mercer(
-    kernel_or_matrix: Any,
+    kernel_or_matrix: Kernel | XLike,
     X: XLike = None,
     *,
     columns: int | Sequence[int] = (1, 2, 3),
@@ -125,13 +125,13 @@ def check_mercer(
                 "check_mercer(kernel, X)."
             )
         K, own = as_matrix(kernel_or_matrix)
-        return _measure(K, own if precision is None else float(precision), "K")
+        return _measure(K, own if precision is None else float(precision), "K", None, None)
     if X is not None:
         return _on_rows(kernel_or_matrix, X, _KERNEL_PRECISION if precision is None else float(precision))
     return _without_rows(kernel_or_matrix, _widths(columns), _generator(random_state))
 
 
-def _measure(K: Array, precision: float, name: str, rows: Any = None, proof: Certificate | None = None) -> MercerCheck:
+def _measure(K: Array, precision: float, name: str, rows: Rows | None, proof: Certificate | None) -> MercerCheck:
     """Symmetry first, then the spectrum of the symmetric part."""
     spectrum = GramSpectrum(K, precision)
     gap, (i, j) = worst_asymmetry(K)

@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import IllConditionedWarning, warn
 from mercer.insight.intervals import ranks, relative_error
 from mercer.kernels.base import Kernel
@@ -119,7 +118,7 @@ class Augmented:
     def _centre(self, rows: Rows) -> Rows:
         return rows if self.middle is None else Rows(rows.values - self.middle, rows.names)
 
-    def _features(self, rows: Rows) -> Any:
+    def _features(self, rows: Rows) -> XLike:
         return rows.values if isinstance(self.kernel, Linear) else self.kernel.features(rows)
 
     def residuals(self, new: Rows, diagonal: Array | None = None) -> list[Residuals]:

@@ -65,7 +65,7 @@ class Coverage(Shown):
         """The share; its mean where there are several targets."""
         return float(np.mean(self.share))
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[object]]:
         """Share, mean width and nominal confidence, one row per target."""
         shares, widths = (np.atleast_1d(each).astype(float).tolist() for each in (self.share, self.width))
         nominal = [self.confidence] * len(shares)
@@ -78,7 +78,7 @@ class Coverage(Shown):
         return f"coverage {shares} on {self.rows} rows (nominal {nominal}); mean width {widths}"
 
 
-def check_confidence(value: Any) -> float:
+def check_confidence(value: float) -> float:
     """Validate `confidence`: a number above 0 and below 1.
 
     Examples
@@ -96,7 +96,7 @@ def check_confidence(value: Any) -> float:
     return float(value)
 
 
-def check_method(value: Any) -> str:
+def check_method(value: str) -> str:
     """Validate `method`; "full" is answered before."""
     if not isinstance(value, str) or value not in METHODS:
         raise InputError(sentence("method", "'jackknife+', 'cv+', 'gaussian' or 'full'", repr(value)))
@@ -324,7 +324,7 @@ def held_out_models(fitted: FittedRidge, fold: Array | None = None) -> list[tupl
 
 @underflow_is_zero
 def interval_bounds(
-    fitted: FittedRidge, rows: Rows, confidence: Any, method: Any, folds: Folds | None, diagonal: Array | None
+    fitted: FittedRidge, rows: Rows, confidence: float, method: str, folds: Folds | None, diagonal: Array | None
 ) -> tuple[Array, Array]:
     """Lower and upper ends of the intervals of new rows, m x t.
 
