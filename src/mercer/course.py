@@ -349,27 +349,22 @@ def _losses(
         groups.setdefault(key, []).append(i)
     for key, members in groups.items():
         if isinstance(key, Kernel):
-            yield from _formula_losses(key, members, candidates, X, y, splits, loss)
+            alphas = {i: float(candidates[i].regularization) for i in members}
+            yield from _formula_losses(key, alphas, X, y, splits, loss)
         else:
             yield members[0], _refit_losses(candidates[members[0]], X, y, splits, loss)
 
 
 def _formula_losses(
-    kernel: Kernel,
-    members: list[int],
-    candidates: Sequence[Estimator],
-    X: XLike,
-    y: Array,
-    splits: Sequence[Split],
-    loss: Loss,
+    kernel: Kernel, alphas: dict[int, float], X: XLike, y: Array, splits: Sequence[Split], loss: Loss
 ) -> Iterator[tuple[int, Array]]:
     rows, targets = _training_data(X, y)
     removals = Removals.of(splits, len(rows))
     problem = Problem(targets.reshape(len(targets), -1), None, intercept=False)
-    route = "spectral" if len(members) > 6 else "inverse"
+    route = "spectral" if len(alphas) > 6 else "inverse"
     system = Candidate(kernel, rows, problem, removals, route, whole=route == "spectral")
-    for i in members:
-        values = system.at(float(candidates[i].regularization)).values
+    for i, alpha in alphas.items():
+        values = system.at(alpha).values
         outcome = values[:, 0] if targets.ndim == 1 else values
         parts = [(y[removals.tests[s]], outcome[removals.part(s)].copy()) for s in range(len(removals))]
         yield i, _as_table([loss(*part) for part in parts])

@@ -319,12 +319,8 @@ class SearchDisplay(Display):
         _ticks(ax.set_xticks, self.kernels, self.winner[0], turned=max(map(len, self.kernels)) > 6)
         _ticks(ax.set_yticks, self.alphas, self.winner[1])
         label_axes(ax, self.name, "alpha")
-        self.figure_.colorbar(
-            cells,
-            ax=ax,
-            label=larger(self.scoring).replace(" (", "\n("),
-            extend="min" if finite.min() < low else "neither",
-        )
+        label, extend = larger(self.scoring).replace(" (", "\n("), "min" if finite.min() < low else "neither"
+        self.figure_.colorbar(cells, ax=ax, label=label, extend=extend)
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
 
 

@@ -143,11 +143,8 @@ def transformed_changes(transformers: Transformers, X: XLike) -> list[Change]:
         cells = column_values(X, place)
         numbers = cells.astype(np.float64) if cells.dtype.kind in "iuf" else None
         known = None if numbers is None or np.isfinite(numbers).all() else np.isfinite(numbers)
-        levels, first, counts = np.unique(
-            cells.astype(str) if numbers is None else numbers if known is None else numbers[known],
-            return_index=True,
-            return_counts=True,
-        )
+        there = cells.astype(str) if numbers is None else numbers if known is None else numbers[known]
+        levels, first, counts = np.unique(there, return_index=True, return_counts=True)
         if len(levels) < 2:
             continue
         if numbers is not None and len(levels) > 2:

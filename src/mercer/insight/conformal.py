@@ -85,19 +85,12 @@ class Augmented:
         One target, of which the largest is 1.
     intercept : bool
         Whether the model has an unpenalized constant.
-    solver : str, default="auto"
+    solver : str
         "primal" for explicit features, however many there are.
     """
 
     def __init__(
-        self,
-        kernel: Kernel,
-        alphas: Sequence[float] | Array,
-        rows: Rows,
-        y: Array,
-        *,
-        intercept: bool,
-        solver: str = "auto",
+        self, kernel: Kernel, alphas: Sequence[float] | Array, rows: Rows, y: Array, *, intercept: bool, solver: str
     ) -> None:
         self.kernel, self.middle = kernel, centre_of(kernel, rows, intercept=intercept)
         self.rows, n = self._centre(rows), len(rows)
