@@ -315,16 +315,16 @@ class Permutations:
     def __init__(self, n: int, groups: PerRow, blocks: PerRow, rng: np.random.RandomState) -> None:
         if groups is not None and blocks is not None:
             raise InputError("permutation_test takes groups or blocks, not both. Remove one of them.")
-        self.n, self.rng, self.parts = n, rng, [np.arange(n)]
-        self.groups: list[list[Array]] = []
+        self.n, self.rng, names = n, rng, np.zeros(n)
         if blocks is not None:
             names = check_names("blocks of permutation_test", blocks, n)
-            self.parts = [np.flatnonzero(names == name) for name in np.unique(names)]
         if groups is not None:
             names = check_names("groups of permutation_test", groups, n)
-            rows = [np.flatnonzero(names == name) for name in np.unique(names)]
-            self.groups = [[each for each in rows if len(each) == size] for size in {len(each) for each in rows}]
-            if max(map(len, self.groups)) < 2:
+        rows = [np.flatnonzero(names == name) for name in np.unique(names)]
+        self.alike = [each[:, None] for each in rows]  # what is exchanged: lines of these tables of row numbers
+        if groups is not None:
+            self.alike = [np.array([each for each in rows if len(each) == size]) for size in set(map(len, rows))]
+            if max(map(len, self.alike)) < 2:
                 must_be = "such that at least two groups have the same number of rows"
                 raise InputError(sentence("groups of permutation_test", must_be, "groups of different size each"))
 
@@ -332,11 +332,8 @@ class Permutations:
         """So many orders, one per row."""
         found = np.tile(np.arange(self.n), (count, 1))
         for order in found:
-            for part in self.parts if not self.groups else ():
-                order[part] = self.rng.permutation(part)
-            for alike in self.groups:
-                for place, other in zip(alike, self.rng.permutation(len(alike)), strict=True):
-                    order[place] = alike[other]
+            for alike in self.alike:
+                order[alike] = alike[self.rng.permutation(len(alike))]
         return found
 
 

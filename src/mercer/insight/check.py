@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +16,7 @@ from mercer.errors import InputError, sentence
 from mercer.insight.spectrum import GramSpectrum, as_matrix
 from mercer.kernels.base import Kernel
 from mercer.kernels.certificate import Certificate, Witness
+from mercer.kernels.value import is_real
 from mercer.text import Shown, counted
 
 # Values of a kernel are right to about this share; see _TOLERANCES of kernels/pair.py.
@@ -115,8 +115,7 @@ def check_mercer(
     >>> found.valid, found.witness.rows
     (False, array([[0.]]))
     """
-    real = isinstance(precision, numbers.Real) and not isinstance(precision, bool)
-    if precision is not None and not (real and 0 <= precision < 1):
+    if precision is not None and not (is_real(precision) and 0 <= precision < 1):
         raise InputError(sentence("precision of check_mercer", "a number from 0 to below 1", repr(precision)))
     if not isinstance(kernel_or_matrix, Kernel):
         if X is not None:

@@ -7,7 +7,6 @@ what is made of it.
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +17,7 @@ from mercer.data.folds import Folds
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.tiles import TILE, blocks, underflow_is_zero
+from mercer.kernels.value import is_real
 from mercer.runtime import promise, run
 from mercer.solvers import Penalized, PrimalSystem, Solution
 from mercer.solvers.fitted import FittedRidge
@@ -89,8 +89,7 @@ def check_confidence(value: float) -> float:
         ...
     mercer.errors.InputError: confidence must be a number above 0 and below 1; got 90. Use 0.9 for ...
     """
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    if not real or not 0.0 < float(value) < 1.0:
+    if not is_real(value) or not 0.0 < float(value) < 1.0:
         what = "a number above 0 and below 1"
         raise InputError(sentence("confidence", what, repr(value), "Use 0.9 for 90 % prediction intervals."))
     return float(value)

@@ -13,6 +13,7 @@ import numpy as np
 from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array, Rows
 from mercer.errors import ModelFileError
+from mercer.insight.intervals import fold_numbers
 from mercer.kernels import Kernel
 from mercer.local.cells import CellProblem, CellSolution, LocalFit
 from mercer.local.partition import TIES, Partition
@@ -78,12 +79,9 @@ class StoredFolds:
     @classmethod
     def of(cls, folds: Folds) -> StoredFolds:
         """From folds."""
-        numbers = []
-        for repeat in folds.repeats if folds.partition else ():
-            numbers.append(np.empty(folds.n, dtype=np.int64))
-            for place, split in enumerate(repeat):
-                numbers[-1][split.test] = place
-        return cls(folds.n, folds.label, numbers)
+        repeats = folds.repeats if folds.partition else ()
+        alone = [Folds(folds.n, (repeat,), folds.label) for repeat in repeats]
+        return cls(folds.n, folds.label, [fold_numbers(each).astype(np.int64) for each in alone])
 
     def restore(self) -> Folds:
         """The folds; those that are no partition by their label alone."""
