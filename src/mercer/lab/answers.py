@@ -100,9 +100,7 @@ def _fit_labels(question: Question) -> Answer:
 
 def _fit_loss(question: Question) -> Answer:
     """Predictions, outer quantiles and mean losses; what only squared errors have is None."""
-    points, (kind, settings) = question.points, estimator_of(question)
-    model = kind(question.alpha, kernel=question.kernel, fit_intercept=question.intercept, **settings)
-    model.fit(points.X, points.y)
+    points, model = question.points, fitted_model(question)
     y, loss = np.maximum(points.y, 0.0) if points.labels else points.y, model.losses_[0]
 
     def columns(rows: XLike) -> Array:
@@ -135,6 +133,13 @@ def estimator_of(question: Question) -> tuple[type[Estimator], dict[str, object]
     if question.loss == "logistic":
         return KernelLogistic, {}
     return KernelRegressor, {"loss": question.loss} | ({"quantiles": _LEVELS} if question.loss == "quantile" else {})
+
+
+def fitted_model(question: Question) -> Estimator:
+    """The model of the sliders."""
+    kind, settings = estimator_of(question)
+    model = kind(question.alpha, kernel=question.kernel, fit_intercept=question.intercept, **settings)
+    return model.fit(question.points.X, question.points.y)
 
 
 def _left_out(question: Question, model: KernelRidge) -> Answer:

@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer import models
 from mercer.errors import InputError, sentence
-from mercer.lab.answers import estimator_of
+from mercer.lab.answers import estimator_of, fitted_model
 from mercer.lab.jobs import Job
 from mercer.lab.questions import Question, read_question
 from mercer.report import write_report
@@ -49,9 +49,7 @@ def _through_file(folder: Path | None, write: Callable[[Path], None]) -> bytes:
 
 def _model_file(question: Question, folder: Path | None) -> bytes:
     """The model of the sliders, as `mercer.save` writes it."""
-    kind, settings = estimator_of(question)
-    model = kind(question.alpha, kernel=question.kernel, fit_intercept=question.intercept, **settings)
-    model.fit(question.points.X, question.points.y)
+    model = fitted_model(question)
     return _through_file(folder, lambda path: models.save(model, path))
 
 

@@ -209,11 +209,8 @@ def _bytes_at_most(file: Any) -> int:
 
 
 def _refuse_size(columns: int, rows: int, cells: int) -> None:
-    for count, most, what in (
-        (columns, _MOST_WIDE, "columns"),
-        (rows, _MOST_LONG, "rows"),
-        (cells, _MOST_CELLS, "cells"),
-    ):
+    limits = (columns, _MOST_WIDE, "columns"), (rows, _MOST_LONG, "rows"), (cells, _MOST_CELLS, "cells")
+    for count, most, what in limits:
         if count > most:
             raise InputError(f"A table for this page may have at most {most} {what}; got {count}. Open a part of it.")
 

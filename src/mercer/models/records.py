@@ -63,11 +63,11 @@ class FileStamp:
     def read(cls, record: dict[str, Json]) -> FileStamp:
         """From a record."""
         when, versions = record["when"], record["versions"]
-        if type(when) is not str or not _WHEN.fullmatch(when) or not isinstance(versions, dict):
-            raise ModelFileError("its date is missing or invalid.")
+        dated = type(when) is str and _WHEN.fullmatch(when) and isinstance(versions, dict)
+        need(dated, "its date is missing or invalid")
         named = [*versions, *versions.values()]
-        if not all(type(each) is str and len(each) < 100 and each.isprintable() for each in named):
-            raise ModelFileError("its list of versions is invalid.")
+        sound = all(type(each) is str and len(each) < 100 and each.isprintable() for each in named)
+        need(sound, "its list of versions is invalid")
         return cls(when, versions)
 
 
@@ -106,8 +106,7 @@ class ModelReader(Reader):
             return make_part(given["class"], self._named(given["with"]))
         if word == "model":
             name = given["class"]
-            if name not in ESTIMATORS:
-                raise ModelFileError(f"it contains a model of the class {str(name)[:40]!r}, which is unknown.")
+            need(name in ESTIMATORS, f"it contains a model of the class {str(name)[:40]!r}, which is unknown")
             return build(name, self._named(given["params"]), self._named(given["fitted"]))
         if word == "pipeline":
             return _pipeline([(step, self.value(each)) for step, each in given["steps"]])
@@ -157,8 +156,7 @@ def restored(text: str, arrays: dict[str, Array]) -> Estimator:
     except MISFITS as problem:
         reason = f" ({problem})" if isinstance(problem, InputError) else ""
         raise ModelFileError(f"its parts are inconsistent{reason}.") from None
-    if not same:
-        raise ModelFileError("its content is not in the form that mercer writes; the file may have been edited.")
+    need(same, "its content is not in the form that mercer writes; the file may have been edited")
     return model
 
 
@@ -207,8 +205,7 @@ def check_account(record: dict[str, Json]) -> dict[str, Json]:
     counts = [found["rows"], 0 if found["columns"] is None else found["columns"]]
     sound = all(type(text) is str and text.isprintable() for text in texts)
     sound = sound and all(type(count) is int and count >= 0 for count in counts)
-    if not sound or len(found) != 5 or found["class"] not in {*MODELS, "Pipeline"}:
-        raise ModelFileError("its summary is invalid.")
+    need(sound and len(found) == 5 and found["class"] in {*MODELS, "Pipeline"}, "its summary is invalid")
     return dict(found)
 
 
