@@ -37,6 +37,7 @@ from mercer.errors import InputError, MercerError
 from mercer.lab.answers import ANSWERS, answer, plain
 from mercer.lab.exports import EXPORTS, MODULES, export, page_text
 from mercer.lab.jobs import Jobs
+from mercer.lab.questions import Answer
 from mercer.lab.uploads import LARGEST, Uploads
 
 LOOPBACK = "127.0.0.1"
@@ -192,7 +193,7 @@ class Lab:
     async def asked(self, request: Request) -> Response:
         """The answer to a question, in JSON; or what is wrong with it, in a sentence."""
         what = request.path_params["what"]
-        if not self._known(request) or (what not in ANSWERS and what not in self._own):
+        if not self._known(request) or what not in ("table", *ANSWERS, *self._own):
             return PlainTextResponse("Not found.", 404)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != ("application/octet-stream" if what == "table" else "application/json"):
@@ -247,10 +248,9 @@ class Lab:
             return _error_response(f"This could not be worked out ({type(error).__name__}).", 200)
 
     @cached_property
-    def _own(self) -> dict[str, Any]:
-        """What is answered from what the server keeps; `table` comes as bytes."""
+    def _own(self) -> dict[str, Callable[[dict[str, Any]], Answer | Response]]:
+        """What is answered from what the server keeps, but for `table`, which comes as bytes."""
         return {
-            "table": None,
             "start": lambda _: {"tables": self.uploads.descriptions(), "opened": self.opened},
             "columns": lambda asked: self.uploads.get(asked.get("key")).points(
                 asked.get("axes"), asked.get("target"), others=asked.get("others") is True
@@ -261,7 +261,7 @@ class Lab:
             "export": self._export,
         }
 
-    def _stop(self, asked: dict[str, Any]) -> dict[str, object]:
+    def _stop(self, asked: dict[str, Any]) -> Answer:
         job = self.jobs.get(asked.get("job"))
         job.stop.set()
         return job.state()

@@ -18,7 +18,7 @@ from mercer.lab.questions import MOST_ROWS, Answer
 from mercer.runtime import readable
 from mercer.tables.delimited import SEPARATORS
 from mercer.tables.parquet import bytes_held, parquet_file
-from mercer.tables.reading import read_table
+from mercer.tables.reading import Reading, read_table
 
 LARGEST = 20_000_000  # bytes of an upload
 _KEPT = 4
@@ -215,7 +215,7 @@ def _refuse_size(columns: int, rows: int, cells: int) -> None:
             raise InputError(f"A table for this page may have at most {most} {what}; got {count}. Open a part of it.")
 
 
-def _upload(reading: Any, name: str) -> Upload:
+def _upload(reading: Reading, name: str) -> Upload:
     columns: dict[str, Array] = {}
     labels: dict[str, Labels] = {}
     notes = []
