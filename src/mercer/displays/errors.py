@@ -149,9 +149,8 @@ class ResidualDisplay(Display):
             ax.axhline(0.0, color=BLACK, linestyle="--", linewidth=1.2)
         error = float(np.sqrt(np.mean(self.residuals**2)))
         ax.set_title(f"root mean squared error {plain(error, 3)}, {len(self.y)} rows", loc="left", fontsize="medium")
-        label_axes(
-            ax, f"predicted {self.y_label}", f"observed {self.y_label}" if observed else f"residual of {self.y_label}"
-        )
+        what = "observed" if observed else "residual of"
+        label_axes(ax, f"predicted {self.y_label}", f"{what} {self.y_label}")
 
 
 class CoverageDisplay(Display, size=(5.2, 4.8)):
@@ -201,13 +200,7 @@ class CoverageDisplay(Display, size=(5.2, 4.8)):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Estimator,
-        X: XLike,
-        y: YLike,
-        *,
-        confidences: Any = None,
-        ax: Axes | None = None,
+        cls, estimator: Estimator, X: XLike, y: YLike, *, confidences: Any = None, ax: Axes | None = None
     ) -> Self:
         """Measure the coverage of a fitted model on new rows.
 

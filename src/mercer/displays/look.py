@@ -103,8 +103,7 @@ def fill_band(ax: Axes, x: Array, low: Array, high: Array, colour: str, label: s
 
 def label_axes(ax: Axes, x: str, y: str) -> None:
     """Labels of both axes."""
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+    ax.set(xlabel=x, ylabel=y)
 
 
 def shades(count: int) -> list[tuple[str, float]]:

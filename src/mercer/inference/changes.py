@@ -124,12 +124,9 @@ def encoded_changes(encoder: TableEncoder, Z: Array, X: XLike = None) -> list[Ch
             counts = (codes != 0).sum(axis=0)
             order = [int(k) for k in np.argsort(-counts, kind="stable") if counts[k]][:_LEVELS]
             rows = [Z[np.flatnonzero(codes[:, k])[0], mine] for k in order]
-            found += [
-                Change(
-                    column.name, f"{column.name}: {column.levels[k]} - {column.levels[order[0]]}", mine, (rows[0], row)
-                )
-                for k, row in zip(order[1:], rows[1:], strict=True)
-            ]
+            for k, row in zip(order[1:], rows[1:], strict=True):
+                title = f"{column.name}: {column.levels[k]} - {column.levels[order[0]]}"
+                found.append(Change(column.name, title, mine, (rows[0], row)))
     return found
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,7 +132,7 @@ class Jobs:
     """The searches of a session: few run at once, and few are kept."""
 
     def __init__(self) -> None:
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._jobs: dict[str, Job] = {}  # the oldest first
         self._lock = threading.Lock()
 
     def start(self, asked: object) -> str:

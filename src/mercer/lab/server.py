@@ -356,9 +356,8 @@ def running(lab: Lab) -> Iterator[str]:
 @contextmanager
 def handling_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Handle Ctrl-C and the signals that ask a process to end in this way; those that are ignored stay ignored."""
-    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {each: signal.getsignal(each) for each in (getattr(signal, name) for name in names)}
-    before = {each: known for each, known in before.items() if known != signal.SIG_IGN}
+    there = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {each: signal.getsignal(each) for each in there if signal.getsignal(each) != signal.SIG_IGN}
     for each in before:
         signal.signal(each, handler)
     try:

@@ -31,14 +31,6 @@ _LARGEST_CELL = 1e100
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
-    """Two values of a column, and -1 and 1 for them; NaN where a cell is missing."""
-
-    texts: list[str]
-    signs: Array
-
-
-@dataclass(frozen=True, eq=False)
 class Upload:
     """The columns of numbers of a table, and those with two values.
 
@@ -48,15 +40,15 @@ class Upload:
         What the table is called.
     columns : dict of str to ndarray
         Numbers by column; NaN where a cell is missing.
-    labels : dict of str to Labels
-        Columns that may be labels.
+    labels : dict of str to (list of str, ndarray)
+        Columns that may be labels: their two values, and -1 and 1 for them; NaN where a cell is missing.
     notes : list of str
         What was left out, and why.
     """
 
     name: str
     columns: dict[str, Array]
-    labels: dict[str, Labels]
+    labels: dict[str, tuple[list[str], Array]]
     notes: list[str]
 
     def description(self) -> Answer:
@@ -75,7 +67,7 @@ class Upload:
             beside = beside[: _MOST_COLUMNS - len(names)]
             notes.append(f"Of the other columns the first {len(beside)} are used.")
         names += beside
-        y = self.labels[target].signs if target in self.labels else self.columns[target]
+        texts, y = self.labels[target] if target in self.labels else (None, self.columns[target])
         table = np.column_stack([self.columns[each] for each in names])
         whole = np.flatnonzero(np.isfinite(table).all(axis=1) & np.isfinite(y))
         if len(whole) < len(y):
@@ -96,7 +88,7 @@ class Upload:
             "names": names,
             "axes": len(names) - len(beside),
             "target": target,
-            "labels": self.labels[target].texts if target in self.labels else None,
+            "labels": texts,
             "scale": np.column_stack([centre, spread]),
             "notes": notes,
         }
@@ -217,7 +209,7 @@ def _refuse_size(columns: int, rows: int, cells: int) -> None:
 
 def _upload(reading: Reading, name: str) -> Upload:
     columns: dict[str, Array] = {}
-    labels: dict[str, Labels] = {}
+    labels: dict[str, tuple[list[str], Array]] = {}
     notes = []
     for each, cells in reading.columns.items():
         values = np.where(cells.missing, np.nan, cells.values.astype(np.float64))[:_MOST_ROWS]
@@ -231,7 +223,7 @@ def _upload(reading: Reading, name: str) -> Upload:
         if len(different) == 2:
             texts = [cells.levels[int(place)] if text else f"{place:g}" for place in different]
             signs = np.where(np.isfinite(values), np.where(values == different[1], 1.0, -1.0), np.nan)
-            labels[each] = Labels(texts, signs)
+            labels[each] = texts, signs
         elif text:
             notes.append(f"Column {each!r} is text and is left out.")
     if not columns or len(set(columns) | set(labels)) < 2:
