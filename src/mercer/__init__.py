@@ -53,38 +53,17 @@ if TYPE_CHECKING:
     from mercer.tables import TableEncoder
     from mercer.tuning.tune import tune
 
+# Where the names below are that are not in mercer.estimators.
 _PLACES = {
-    "AutoClassifier": "mercer.estimators",
-    "AutoRegressor": "mercer.estimators",
-    "KernelLogistic": "mercer.estimators",
-    "KernelLogisticCV": "mercer.estimators",
-    "KernelNeighborsClassifier": "mercer.estimators",
-    "KernelNeighborsRegressor": "mercer.estimators",
-    "KernelRegressor": "mercer.estimators",
-    "KernelRegressorCV": "mercer.estimators",
-    "KernelRidge": "mercer.estimators",
-    "KernelRidgeCV": "mercer.estimators",
-    "KernelRidgeClassifier": "mercer.estimators",
-    "KernelRidgeClassifierCV": "mercer.estimators",
-    "LocalRidge": "mercer.estimators",
-    "LocalRidgeCV": "mercer.estimators",
-    "LocalRidgeClassifier": "mercer.estimators",
-    "LocalRidgeClassifierCV": "mercer.estimators",
-    "NystroemRidge": "mercer.estimators",
-    "NystroemRidgeCV": "mercer.estimators",
-    "NystroemRidgeClassifier": "mercer.estimators",
-    "NystroemRidgeClassifierCV": "mercer.estimators",
     "TableEncoder": "mercer.tables",
     "bias_variance": "mercer.insight.bias_variance",
     "check_mercer": "mercer.insight",
     "column_effect": "mercer.report.effects",
     "compare": "mercer.inference.comparison",
-    "cross_validate": "mercer.estimators",
     "evaluate": "mercer.report.evaluation",
     "influence": "mercer.inference.influence",
     "load": "mercer.models",
     "marginal_effects": "mercer.inference.effects",
-    "nested_cross_validate": "mercer.estimators",
     "noise_estimate": "mercer.insight.noise",
     "permutation_test": "mercer.inference.permutation",
     "predict_interval": "mercer.estimators.pipelines",
@@ -151,12 +130,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PLACES:
-        value = getattr(import_module(_PLACES[name]), name)
+    value: object
+    if name == "__version__":
+        value = version("mercer")
     elif name in _MODULES:
         value = import_module(f"mercer.{name}")
-    elif name == "__version__":
-        value = version("mercer")
+    elif name in __all__:
+        value = getattr(import_module(_PLACES.get(name, "mercer.estimators")), name)
     else:
         raise AttributeError(f"module 'mercer' has no attribute {name!r}")
     globals()[name] = value

@@ -22,14 +22,15 @@ import itertools
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from mercer.course_data import IdaSet, IdaSplit, Qm7, load_ida, load_qm7
 from mercer.data.checks import check_size
 from mercer.data.folds import Split, draw
-from mercer.data.rows import Array, Rows, Seed, XLike, YLike, as_rows
+from mercer.data.rows import Array, Estimator, Rows, Seed, XLike, YLike, as_rows
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
 from mercer.kernels.value import is_real
@@ -38,7 +39,7 @@ from mercer.selection.candidate import Candidate
 from mercer.selection.ladders import resolve_alphas
 from mercer.selection.removals import Removals
 from mercer.solvers import DualSystem
-from mercer.solvers.gram import times
+from mercer.solvers.gram import times, training_matrix
 from mercer.solvers.problem import Problem
 from mercer.text import counted
 from mercer.tuning.alphas import leave_one_out
@@ -47,6 +48,9 @@ __all__ = (
     "IdaSet", "IdaSplit", "Qm7", "cv", "krr", "load_ida", "load_qm7", "mean_absolute_error", "squared_error",
     "zero_one_loss",
 )  # fmt: skip
+
+Loss: TypeAlias = Callable[[Any, Any], npt.ArrayLike]  # of targets and predictions: a number, or an array of them
+Grid: TypeAlias = Mapping[str, Sequence[Any]]  # values to try of each parameter
 
 _KERNELS = ("linear", "polynomial", "gaussian")
 _LADDER = 60
@@ -150,8 +154,6 @@ class krr:  # noqa: N801 - the course's own name
         self.regularization_ = _check_regularization(self.regularization)
         if self.regularization_ == 0:
             self.regularization_ = by_leave_one_out(kernel, rows, targets)
-        from mercer.solvers.gram import training_matrix
-
         Y = targets.reshape(len(targets), -1)
         solution = DualSystem(training_matrix(kernel, rows), None).solve(Y, self.regularization_, "cholesky")
         self.rows_, self.alpha_ = rows, solution.dual.reshape(targets.shape)
@@ -182,7 +184,7 @@ class krr:  # noqa: N801 - the course's own name
         return f"krr({self.kernel!r}, {self.kernelparameter!r}, {self.regularization!r})"
 
 
-def _check_regularization(value: Any) -> float:
+def _check_regularization(value: float) -> float:
     if not is_real(value) or value < 0:
         way_out = "With 0, it is chosen by leave-one-out cross-validation."
         raise InputError(sentence("regularization of krr", "a finite, non-negative number", repr(value), way_out))
@@ -212,15 +214,15 @@ def by_leave_one_out(kernel: Kernel, rows: Rows, y: Array) -> float:
 def cv(
     X: XLike,
     y: YLike,
-    method: Any,
-    parameters: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
+    method: Estimator,
+    parameters: Grid | Sequence[Grid],
     nfolds: int = 10,
     nrepetitions: int = 5,
-    loss_function: Callable[[Any, Any], Any] = mean_absolute_error,
+    loss_function: Loss = mean_absolute_error,
     *,
     random_state: Seed = None,
     verbose: int = 1,
-) -> Any:
+) -> Estimator:
     """Choose parameters by repeated cross-validation, and fit the method with the best ones to all rows.
 
     Folds are shuffled anew in every repetition and shared by all parameter combinations; their sizes
@@ -270,14 +272,14 @@ def cv(
         raise InputError(sentence("Every value of parameters", "a non-empty list", repr(parameters)))
     objects = any(_takes_objects(method, grid) for grid in grids)
     table = X if hasattr(X, "shape") else as_rows(X, objects=objects).values
-    folds = draw(nfolds, table, targets, repeats=nrepetitions, random_state=_fresh_seed(random_state))
-    clock = _Clock(len(combinations), verbose)
-    losses: list[Any] = [None] * len(combinations)
-    candidates = [_with(method, values) for values in combinations]
+    if random_state is None:  # the course reshuffles always
+        random_state = int(np.random.default_rng().integers(2**31 - 1))
+    folds = draw(nfolds, table, targets, repeats=nrepetitions, random_state=random_state)
+    candidates, losses, start = [_with(method, values) for values in combinations], dict[int, Array](), time.monotonic()
     for i, found in _losses(candidates, table, targets, folds.splits, loss_function):
         losses[i] = found
-        clock.step()
-    means = np.array([float(np.mean(found)) for found in losses])
+        _tell(len(losses), len(combinations), time.monotonic() - start, verbose)
+    means = np.array([float(np.mean(losses[i])) for i in range(len(combinations))])
     if np.isnan(means).all():
         raise InputError(
             "loss_function returned NaN for every combination of parameters. Check y and the predictions for NaN."
@@ -289,7 +291,7 @@ def cv(
     return best
 
 
-def _lists(parameters: Mapping[str, Any]) -> list[list[Any]]:
+def _lists(parameters: Grid) -> list[list[object]]:
     """The values to try of each parameter."""
     if not isinstance(parameters, Mapping):
         raise InputError(sentence("parameters", "a dict of lists, or a list of such dicts", repr(parameters)[:60]))
@@ -300,7 +302,7 @@ def _lists(parameters: Mapping[str, Any]) -> list[list[Any]]:
     return [list(values) for values in parameters.values()]
 
 
-def _as_table(losses: list[Any]) -> Array:
+def _as_table(losses: list[npt.ArrayLike]) -> Array:
     """Losses of all folds, one number or one curve each."""
     shapes = sorted({np.shape(loss) for loss in losses})
     if len(shapes) > 1:
@@ -314,22 +316,17 @@ def _as_table(losses: list[Any]) -> Array:
         raise InputError(sentence("The result of loss_function", "a number or an array of them", got)) from None
 
 
-def _takes_objects(method: Any, parameters: Mapping[str, Sequence[Any]]) -> bool:
+def _takes_objects(method: Estimator, parameters: Grid) -> bool:
     """Whether rows are objects to the kernels of the method, or to those to try, whatever they look like."""
     tried = [value for values in parameters.values() if isinstance(values, list | tuple) for value in values]
     return any(getattr(kernel, "kind", "") == "objects" for kernel in [getattr(method, "kernel", None), *tried])
 
 
-def _fresh_seed(random_state: Seed) -> Seed:
-    """The course reshuffles always: without a seed, from fresh entropy."""
-    return int(np.random.default_rng().integers(2**31 - 1)) if random_state is None else random_state
-
-
-def _scalar(value: Any) -> Any:
+def _scalar(value: Array) -> float | Array:
     return float(value) if np.ndim(value) == 0 else value
 
 
-def _with(method: Any, values: dict[str, Any]) -> Any:
+def _with(method: Estimator, values: dict[str, object]) -> Estimator:
     """A fresh method with these parameters."""
     made = method() if isinstance(method, type) else copy.deepcopy(method)
     if hasattr(made, "set_params"):
@@ -342,45 +339,38 @@ def _with(method: Any, values: dict[str, Any]) -> Any:
 
 
 def _losses(
-    candidates: Sequence[Any], X: XLike, y: Array, splits: Sequence[Split], loss: Callable[[Any, Any], Any]
+    candidates: Sequence[Estimator], X: XLike, y: Array, splits: Sequence[Split], loss: Loss
 ) -> Iterator[tuple[int, Array]]:
     """Losses of every fold for each candidate: in closed form for krr with a given regularization."""
-    groups: dict[Any, list[int]] = {}
+    groups: dict[Kernel | int, list[int]] = {}
     for i, candidate in enumerate(candidates):
         closed = type(candidate) is krr and _check_regularization(candidate.regularization) > 0
         key = candidate.kernel_object() if closed else i
         groups.setdefault(key, []).append(i)
     for key, members in groups.items():
         if isinstance(key, Kernel):
-            yield from _formula_losses(key, members, candidates, X, y, splits, loss)
+            alphas = {i: float(candidates[i].regularization) for i in members}
+            yield from _formula_losses(key, alphas, X, y, splits, loss)
         else:
             yield members[0], _refit_losses(candidates[members[0]], X, y, splits, loss)
 
 
 def _formula_losses(
-    kernel: Kernel,
-    members: list[int],
-    candidates: Sequence[Any],
-    X: XLike,
-    y: Array,
-    splits: Sequence[Split],
-    loss: Any,
+    kernel: Kernel, alphas: dict[int, float], X: XLike, y: Array, splits: Sequence[Split], loss: Loss
 ) -> Iterator[tuple[int, Array]]:
     rows, targets = _training_data(X, y)
     removals = Removals.of(splits, len(rows))
     problem = Problem(targets.reshape(len(targets), -1), None, intercept=False)
-    route = "spectral" if len(members) > 6 else "inverse"
+    route = "spectral" if len(alphas) > 6 else "inverse"
     system = Candidate(kernel, rows, problem, removals, route, whole=route == "spectral")
-    for i in members:
-        values = system.at(float(candidates[i].regularization)).values
+    for i, alpha in alphas.items():
+        values = system.at(alpha).values
         outcome = values[:, 0] if targets.ndim == 1 else values
         parts = [(y[removals.tests[s]], outcome[removals.part(s)].copy()) for s in range(len(removals))]
         yield i, _as_table([loss(*part) for part in parts])
 
 
-def _refit_losses(
-    candidate: Any, X: XLike, y: Array, splits: Sequence[Split], loss: Callable[[Any, Any], Any]
-) -> Array:
+def _refit_losses(candidate: Estimator, X: XLike, y: Array, splits: Sequence[Split], loss: Loss) -> Array:
     found = []
     for split in splits:
         model = _fit(copy.deepcopy(candidate), _take(X, split.train), y[split.train])
@@ -388,30 +378,22 @@ def _refit_losses(
     return _as_table(found)
 
 
-def _fit(method: Any, X: XLike, y: Array) -> Any:
+def _fit(method: Estimator, X: XLike, y: Array) -> Estimator:
     """The fitted method, whatever its `fit` returns."""
     returned = method.fit(X, y)
     return returned if hasattr(returned, "predict") else method
 
 
-def _take(X: XLike, rows: Array) -> Any:
+def _take(X: XLike, rows: Array) -> XLike:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 _SHORT = 3.0  # seconds of work that need no word
 
 
-class _Clock:
-    """Prints how far a search is and how long the rest will take."""
-
-    def __init__(self, total: int, verbose: int) -> None:
-        self.total, self.done, self.verbose, self.start = total, 0, verbose, time.monotonic()
-
-    def step(self) -> None:
-        """One more combination is finished."""
-        self.done += 1
-        spent = time.monotonic() - self.start
-        if self.verbose > 1 or (self.verbose and spent > _SHORT):
-            left = spent / self.done * (self.total - self.done)
-            sys.stdout.write(f"{self.done} of {self.total} parameter combinations, remaining time {duration(left)}\n")
-            sys.stdout.flush()
+def _tell(done: int, total: int, spent: float, verbose: int) -> None:
+    """Print how far a search is and how long the rest will take."""
+    if verbose > 1 or (verbose and spent > _SHORT):
+        left = spent / done * (total - done)
+        sys.stdout.write(f"{done} of {total} parameter combinations, remaining time {duration(left)}\n")
+        sys.stdout.flush()

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import pickle
 import sys
-from typing import Any
 
 import numpy as np
 
-from mercer.data.rows import Array, XLike
+from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import InputError, KernelTextError
 from mercer.insight.check import search
 from mercer.kernels import Kernel, parse
@@ -88,7 +87,7 @@ def _check_values(kernel: Kernel, X: XLike) -> None:
         assert (np.asarray(X) == before).all(), f"{kernel!r}: X must not be changed."
 
 
-def _check_blocks(kernel: Kernel, rows: Any) -> None:
+def _check_blocks(kernel: Kernel, rows: Rows) -> None:
     whole = kernel(rows)
     cut = max(1, len(rows) // 3)
     top = tile(kernel, rows[:cut], rows)
@@ -96,7 +95,7 @@ def _check_blocks(kernel: Kernel, rows: Any) -> None:
     _close(kernel, "a block and its mirror image", tile(kernel, rows, rows[:cut]), whole[:, :cut])
 
 
-def _check_claims(kernel: Kernel, rows: Any) -> None:
+def _check_claims(kernel: Kernel, rows: Rows) -> None:
     K = kernel(rows)
     certificate = kernel.certificate()
     if certificate.valid and len(K):

@@ -269,11 +269,11 @@ def sentences(text: str) -> list[str]:
     return found
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return plain(value) if isinstance(value, float) else str(value)
 
 
-def _picture(result: Any, rows: int) -> str:
+def _picture(result: object, rows: int) -> str:
     """The picture of a result that can be drawn, as part of a page; nothing without matplotlib."""
     if not hasattr(result, "plot"):
         return ""

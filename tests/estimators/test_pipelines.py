@@ -1,7 +1,4 @@
-"""Pipelines that end in one of our models do what the models do.
-
-Covers: models.transformers.
-"""
+"""Pipelines that end in one of our models do what the models do."""
 
 import numpy as np
 import pandas as pd

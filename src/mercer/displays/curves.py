@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv, learning_curve
 from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import AlphaLike, Array, Estimator, Seed, SplitsLike, XLike, YLike
-from mercer.displays.look import BAND, BLACK, BLUE, GREEN, GREY, VERMILION, Display, grid_lines, label_axes
+from mercer.displays.look import BLACK, BLUE, GREEN, GREY, VERMILION, Display, fill_band, grid_lines, label_axes
 from mercer.errors import InputError, sentence
 from mercer.estimators import cross_validate
 from mercer.insight.bias_variance import BiasVariance, bias_variance
@@ -32,20 +32,18 @@ class _Curves(Display):
     x_label: str
     y_label: str
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         grid_lines(ax)
         low, high = self.held_out - self.held_out_error, self.held_out + self.held_out_error
         if np.isfinite(self.held_out_error).all():
-            ax.fill_between(
-                self.values, low, high, color=VERMILION, alpha=BAND, linewidth=0, label="one standard error"
-            )
+            fill_band(ax, self.values, low, high, VERMILION, "one standard error")
         ax.plot(self.values, self.held_out, "-o", color=VERMILION, markersize=4, linewidth=1.8, label="held out")
         ax.plot(self.values, self.train, "--s", color=BLUE, markersize=4, linewidth=1.8, label="training")
         label_axes(ax, self.x_label, self.y_label)
         self._mark_best(ax)
         ax.legend(frameon=False)
 
-    def _mark_best(self, ax: Any) -> None:
+    def _mark_best(self, ax: Axes) -> None:
         """Nothing, where there is no best value."""
 
 
@@ -129,15 +127,10 @@ class ComplexityDisplay(_Curves):
         names = x_label or parameter, y_label or _loss_name(estimator)
         return cls(points[order], train, held, error, *names).plot(ax)
 
-    def _mark_best(self, ax: Any) -> None:
-        best = int(np.argmin(self.held_out))
-        ax.axvline(
-            self.values[best],
-            color=BLACK,
-            linestyle=":",
-            linewidth=1.2,
-            label=f"least held-out loss, at {self.x_label} = {self.values[best]:.3g}",
-        )
+    def _mark_best(self, ax: Axes) -> None:
+        best = self.values[int(np.argmin(self.held_out))]
+        label = f"least held-out loss, at {self.x_label} = {best:.3g}"
+        ax.axvline(best, color=BLACK, linestyle=":", linewidth=1.2, label=label)
         if self.values[0] > 0 and self.values[-1] / self.values[0] > 20:
             ax.set_xscale("log")
 
@@ -174,7 +167,7 @@ class LearningCurveDisplay(_Curves):
         X: XLike,
         y: YLike,
         *,
-        sizes: Any = None,
+        sizes: Sequence[float] | Array | None = None,
         cv: SplitsLike = 5,
         random_state: Seed = None,
         x_label: str = "rows trained on",
@@ -209,7 +202,7 @@ class LearningCurveDisplay(_Curves):
         scorer = get_scorer("accuracy" if classifier else "neg_mean_squared_error")
         progress = Progress("learning curve", 2 * np.size(sizes) * folds.get_n_splits(X, y), verbose=0)
 
-        def score(model: Estimator, rows: Any, targets: YLike) -> float:
+        def score(model: Estimator, rows: XLike, targets: YLike) -> float:
             progress.step()
             return float(scorer(model, rows, targets))
 
@@ -278,7 +271,7 @@ class BiasVarianceDisplay(Display):
         cls,
         result: BiasVariance,
         *,
-        x: Any = None,
+        x: Sequence[float] | Array | None = None,
         x_label: str | None = None,
         y_label: str | None = None,
         ax: Axes | None = None,
@@ -330,7 +323,7 @@ class BiasVarianceDisplay(Display):
         """
         return cls.from_result(bias_variance(estimator, X, truth, noise, alphas=alphas, X_test=X_test), ax=ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         grid_lines(ax)
         alphas = self.result.alphas
         single = alphas is None
@@ -345,18 +338,11 @@ class BiasVarianceDisplay(Display):
             )  # fmt: skip
             errors = (self.result.standard_errors or {}).get(name)
             if errors is not None and not single:
-                ends = values - errors[order], values + errors[order]
-                ax.fill_between(x[order], *ends, color=colour, alpha=BAND, linewidth=0)
+                fill_band(ax, x[order], values - errors[order], values + errors[order], colour)
         if alphas is not None:
             best = float(alphas[np.argmin(self.result.risk)])
-            ax.axvline(
-                best,
-                color=GREY,
-                linestyle=(0, (1, 2)),
-                linewidth=1.4,
-                label=f"least risk, at alpha = {best:.3g}",
-                zorder=1,
-            )
+            label = f"least risk, at alpha = {best:.3g}"
+            ax.axvline(best, color=GREY, linestyle=(0, (1, 2)), linewidth=1.4, label=label, zorder=1)
             if x.min() > 0:
                 ax.set_xscale("log")
         own = "alpha" if not single else "test row" if self.x is None else "x"

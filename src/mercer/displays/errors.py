@@ -10,13 +10,13 @@ import numpy as np
 
 from mercer.data.rows import Array, Estimator, Seed, SplitsLike, XLike, YLike
 from mercer.displays.look import (
-    BAND,
     BLACK,
     BLUE,
     GREY,
     VERMILION,
     Display,
     check_kind,
+    fill_band,
     grid_lines,
     label_axes,
     larger,
@@ -67,7 +67,7 @@ class ResidualDisplay(Display):
 
     @classmethod
     def from_predictions(
-        cls, y: YLike, predicted: Any, *, kind: str = "observed", y_label: str = "y", ax: Axes | None = None
+        cls, y: YLike, predicted: YLike, *, kind: str = "observed", y_label: str = "y", ax: Axes | None = None
     ) -> Self:
         """Any observed and predicted values.
 
@@ -135,7 +135,7 @@ class ResidualDisplay(Display):
     def _figure_size(self) -> tuple[float, float]:
         return (5.2, 4.8) if self.kind == "observed" else (6.4, 4.4)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         observed = self.kind == "observed"
         grid_lines(ax)
         shown = self.y if observed else self.residuals
@@ -150,9 +150,8 @@ class ResidualDisplay(Display):
             ax.axhline(0.0, color=BLACK, linestyle="--", linewidth=1.2)
         error = float(np.sqrt(np.mean(self.residuals**2)))
         ax.set_title(f"root mean squared error {plain(error, 3)}, {len(self.y)} rows", loc="left", fontsize="medium")
-        label_axes(
-            ax, f"predicted {self.y_label}", f"observed {self.y_label}" if observed else f"residual of {self.y_label}"
-        )
+        what = "observed" if observed else "residual of"
+        label_axes(ax, f"predicted {self.y_label}", f"{what} {self.y_label}")
 
 
 class CoverageDisplay(Display, size=(5.2, 4.8)):
@@ -231,14 +230,12 @@ class CoverageDisplay(Display, size=(5.2, 4.8)):
         rows = X if transformers is None else transformers.transform(X)
         return cls.from_coverages([model.coverage(rows, y, float(each)) for each in nominal], ax=ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         grid_lines(ax)
         line = np.linspace(0.0, 1.0, 101)
         chance = 2.0 * np.sqrt(line * (1.0 - line) / self.rows)
         ends = np.clip(line - chance, 0, 1), np.clip(line + chance, 0, 1)
-        ax.fill_between(
-            line, *ends, color=GREY, alpha=BAND, linewidth=0, label=f"chance of {self.rows} rows, two standard errors"
-        )
+        fill_band(ax, line, *ends, GREY, f"chance of {self.rows} rows, two standard errors")
         ax.plot(line, line, "--", color=BLACK, linewidth=1.2, label="nominal")
         ax.plot(
             self.confidence, self.share, "-o", color=BLUE, markersize=5, linewidth=1.8, clip_on=False,
@@ -392,7 +389,7 @@ class NullDisplay(Display, size=(6.0, 3.8)):
     pvalue: float
     scoring: str = "score"
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         grid_lines(ax, "y")
         ax.hist(self.null, bins=min(40, max(5, len(self.null) // 10)), color=GREY, label="permuted targets")
         ax.axvline(self.score, color=VERMILION, linewidth=2.0, label=f"as observed, p = {self.pvalue:.3g}")

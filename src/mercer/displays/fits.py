@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, Estimator, XLike, YLike
 from mercer.displays.look import (
-    BAND,
     BLACK,
     BLUE,
     COLOURS,
     GREY,
     MAP,
     MARKERS,
+    TURNED,
     VERMILION,
     Display,
     check_kind,
     column_labels,
+    fill_band,
     grid_lines,
     label_axes,
     mesh,
@@ -89,7 +92,7 @@ class FitDisplay(Display):
         y: YLike = None,
         *,
         confidence: float | None = 0.9,
-        truth: Any = None,
+        truth: Callable[[Array], npt.ArrayLike] | None = None,
         grid: int | None = None,
         x_label: str | tuple[str, str] | None = None,
         y_label: str = "y",
@@ -138,7 +141,7 @@ class FitDisplay(Display):
         real = None if truth is None else np.asarray(truth(line[:, None]))
         return cls(values, targets, (line,), curve, lower, upper, real, labels, confidence).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         if len(self.axes) == 2:
             self._surface(ax)
             return
@@ -146,10 +149,7 @@ class FitDisplay(Display):
         if self.lower is not None and self.upper is not None:
             band = f"{100 * (self.confidence or 0):.4g} % interval"
             finite = np.isfinite(self.lower) & np.isfinite(self.upper)
-            ax.fill_between(
-                self.axes[0][finite], self.lower[finite], self.upper[finite],
-                color=BLUE, alpha=BAND, linewidth=0, label=band,
-            )  # fmt: skip
+            fill_band(ax, self.axes[0][finite], self.lower[finite], self.upper[finite], BLUE, band)
         if self.y is not None:
             ax.plot(self.X[:, 0], self.y, "o", color=BLACK, markersize=3.5, alpha=0.6, label="data")
         if self.truth is not None:
@@ -163,10 +163,9 @@ class FitDisplay(Display):
         lines = ax.contour(*self.axes, self.prediction, levels=filled.levels, colors="white", linewidths=0.5)
         lines.set_alpha(0.6)
         if self.y is not None:
-            ax.scatter(*self.X.T, color=BLACK, linewidths=0, s=46, zorder=2.5)  # a rim for white rims on light ground
-            ax.scatter(
-                *self.X.T, c=self.y, cmap=MAP, norm=filled.norm, edgecolors="white", linewidths=0.8, s=28, zorder=3
-            )
+            x, z = self.X.T
+            ax.scatter(x, z, color=BLACK, linewidths=0, s=46, zorder=2.5)  # a rim for white rims on light ground
+            ax.scatter(x, z, c=self.y, cmap=MAP, norm=filled.norm, edgecolors="white", linewidths=0.8, s=28, zorder=3)
             # a legend of its own: a point in the colour of one target would say that all are alike
             ax.plot([], [], "o", color=GREY, markeredgecolor=BLACK, markersize=5, label="data, in the same colours")
             ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
@@ -260,16 +259,16 @@ class BoundaryDisplay(Display, size=(5.8, 4.8)):
         labelled = None if y is None else np.asarray(y)
         return cls(values, labelled, (first, second), regions, classes, margins, labels).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         edges = np.arange(len(self.classes) + 1) - 0.5
         ax.contourf(*self.axes, self.regions, levels=edges, colors=shades(len(self.classes)))
         for margin in self.margins[len(self.classes) == 2 :]:  # two classes have one line between them
             if margin.min() < 0 < margin.max():
                 ax.contour(*self.axes, margin, levels=[0.0], colors=BLACK, linewidths=1.4)
         for number, label in enumerate(self.classes):
-            mine = np.zeros(len(self.X), dtype=bool) if self.y is None else self.y == label
+            x, z = self.X[np.zeros(len(self.X), dtype=bool) if self.y is None else self.y == label].T
             ax.scatter(
-                *self.X[mine].T, color=COLOURS[number], marker=MARKERS[number], s=30,
+                x, z, color=COLOURS[number], marker=MARKERS[number], s=30,
                 edgecolors=BLACK, linewidths=0.5, label=str(label), zorder=3,
             )  # fmt: skip
         if self.y is not None:
@@ -277,7 +276,7 @@ class BoundaryDisplay(Display, size=(5.8, 4.8)):
         label_axes(ax, self.labels[0], self.labels[1])
 
 
-def _margins(estimator: Estimator, rows: Any, regions: Array, count: int) -> Array:
+def _margins(estimator: Estimator, rows: XLike, regions: Array, count: int) -> Array:
     """From decision values where they say the same as the predictions, otherwise from the regions themselves."""
     own = np.stack([np.where(regions == number, 0.5, -0.5) for number in range(count)])
     if not hasattr(estimator, "decision_function"):
@@ -323,20 +322,19 @@ class EffectDisplay(Display, size=(5.2, 3.8)):
     y_label: str = "change of the prediction"
     zero: bool = True
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         grid_lines(ax, "y")
         reach = _ERRORS * self.standard_error
         if self.values.dtype.kind in "fM":
-            ax.fill_between(self.values, self.effect - reach, self.effect + reach, color=BLUE, alpha=BAND, linewidth=0)
+            fill_band(ax, self.values, self.effect - reach, self.effect + reach, BLUE)
             ax.plot(self.values, self.effect, "-o", color=BLUE, markersize=3.0, linewidth=1.8)
             if self.values.dtype.kind == "M":
                 ax.tick_params(axis="x", rotation=30)
         else:
             places = np.arange(len(self.values))
             ax.errorbar(places, self.effect, yerr=reach, fmt="o", color=BLUE, capsize=3)
-            turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
             long = sum(len(str(each)) for each in self.values) > 30
-            ax.set_xticks(places, [str(each) for each in self.values], **(turned if long else {}))
+            ax.set_xticks(places, [str(each) for each in self.values], **(TURNED if long else {}))
             ax.margins(x=0.15)
         if self.zero:
             ax.axhline(0.0, color=BLACK, linewidth=0.8, linestyle="--")
@@ -377,7 +375,7 @@ class BarsDisplay(Display):
     def _figure_size(self) -> tuple[float, float]:
         return 6.4, 1.2 + 0.32 * len(self.names)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         grid_lines(ax, "x")
         places = np.arange(len(self.names))
         sure = (self.interval[:, 0] > 0) | (self.interval[:, 1] < 0)

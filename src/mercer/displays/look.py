@@ -6,7 +6,8 @@ A display is a dataclass of what it draws; `from_...` computes it and draws, `pl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, dataclass_transform
 
 import numpy as np
 
@@ -16,14 +17,19 @@ from mercer.text import Brief, round_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+    from mercer.kernels import Kernel
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#999999"
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+TURNED: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}  # labels of ticks that need room
 MAP = "viridis"  # even in lightness, so it survives a black-and-white printer
 BAND = 0.2  # opacity of bands of uncertainty
+_LONGEST = 34  # letters of a kernel in a label
 
 
 @dataclass_transform(eq_default=False)
@@ -38,8 +44,8 @@ class Display(Brief):
         Where the picture is, after `plot`.
     """
 
-    ax_: Any
-    figure_: Any
+    ax_: Axes
+    figure_: Figure | SubFigure
     _size: ClassVar[tuple[float, float]]
 
     def __init_subclass__(cls, size: tuple[float, float] = (6.4, 4.4)) -> None:
@@ -71,12 +77,12 @@ class Display(Brief):
         """Inches; where they depend on what is drawn, a display computes them."""
         return self._size
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         """Draw on these axes."""
         raise NotImplementedError
 
 
-def pyplot() -> Any:
+def pyplot() -> ModuleType:
     """matplotlib.pyplot, loaded for the first plot."""
     try:
         from matplotlib import pyplot as plt
@@ -85,15 +91,19 @@ def pyplot() -> Any:
     return plt
 
 
-def grid_lines(ax: Any, axis: str = "both") -> None:
+def grid_lines(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
     """Thin lines to read values by."""
     ax.grid(visible=True, axis=axis, color="0.9", linewidth=0.8)
 
 
-def label_axes(ax: Any, x: str, y: str) -> None:
+def fill_band(ax: Axes, x: Array, low: Array, high: Array, colour: str, label: str = "") -> None:
+    """An area of uncertainty around a line."""
+    ax.fill_between(x, low, high, color=colour, alpha=BAND, linewidth=0, label=label)
+
+
+def label_axes(ax: Axes, x: str, y: str) -> None:
     """Labels of both axes."""
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+    ax.set(xlabel=x, ylabel=y)
 
 
 def shades(count: int) -> list[tuple[str, float]]:
@@ -104,13 +114,13 @@ def shades(count: int) -> list[tuple[str, float]]:
     return [(colour, float(share)) for colour, share in zip(COLOURS, (1.0 - greys) / (1.0 - own), strict=False)]
 
 
-def short_kernel(kernel: Any, most: int = 34) -> str:
+def short_kernel(kernel: Kernel) -> str:
     """A kernel for a label: its kind and width where that is all, otherwise its text, shortened in the middle."""
     params = {name: value for name, value in kernel.get_params().items() if value is not False}
     if set(params) == {"width"} and np.ndim(params["width"]) == 0:
         return f"{type(kernel).__name__} {params['width']:.3g}"
     text = round_numbers(repr(kernel))
-    return text if len(text) <= most else f"{text[: most // 2 - 1]}…{text[-(most // 2 - 2) :]}"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2 - 1]}…{text[-(_LONGEST // 2 - 2) :]}"
 
 
 def larger(scoring: str) -> str:

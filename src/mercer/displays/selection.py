@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +16,7 @@ from mercer.displays.look import (
     COLOURS,
     MAP,
     STYLES,
+    TURNED,
     Display,
     grid_lines,
     label_axes,
@@ -27,6 +29,8 @@ from mercer.insight.spectrum import GramSpectrum
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from mercer.kernels import Kernel
 
 
 class GramDisplay(Display, size=(6.0, 4.6)):
@@ -58,7 +62,7 @@ class GramDisplay(Display, size=(6.0, 4.6)):
 
     @classmethod
     def from_kernel(
-        cls, kernel: Any, X: XLike, y: YLike = None, *, y_label: str = "target", ax: Axes | None = None
+        cls, kernel: Kernel, X: XLike, y: YLike = None, *, y_label: str = "target", ax: Axes | None = None
     ) -> Self:
         """The matrix of a kernel on these rows.
 
@@ -82,7 +86,7 @@ class GramDisplay(Display, size=(6.0, 4.6)):
         return cls.from_matrix(kernel(X), y, y_label=y_label, ax=ax)
 
     @classmethod
-    def from_matrix(cls, K: Any, y: YLike = None, *, y_label: str = "target", ax: Axes | None = None) -> Self:
+    def from_matrix(cls, K: XLike, y: YLike = None, *, y_label: str = "target", ax: Axes | None = None) -> Self:
         """A matrix that is there already.
 
         Parameters
@@ -106,7 +110,7 @@ class GramDisplay(Display, size=(6.0, 4.6)):
         order = np.argsort(targets, kind="stable")
         return cls(matrix[np.ix_(order, order)], order, targets[order], y_label).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         image = ax.imshow(self.K, cmap=MAP, interpolation="nearest" if len(self.K) <= 400 else "antialiased")
         self.figure_.colorbar(image, ax=ax, label="k(x, z)")
         if self.y is None:
@@ -152,7 +156,7 @@ class SpectrumDisplay(Display):
     smallest: float = 0.0
 
     @classmethod
-    def from_kernel(cls, kernel: Any, X: XLike, *, alphas: AlphaLike = (), ax: Axes | None = None) -> Self:
+    def from_kernel(cls, kernel: Kernel, X: XLike, *, alphas: AlphaLike = (), ax: Axes | None = None) -> Self:
         """The spectrum of a kernel on these rows, without an intercept.
 
         Parameters
@@ -202,12 +206,12 @@ class SpectrumDisplay(Display):
         values, slack = _spectrum(np.asarray(K))
         return cls(values, np.array([float(model.alpha)]), np.array([model.effective_dof_]), slack).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         grid_lines(ax)
         kept = self.eigenvalues[self.eigenvalues > self.smallest]
         ax.plot(np.arange(1, len(kept) + 1), kept, "o", color=BLUE, markersize=3.5, label="eigenvalue")
         ax.set_yscale("log")
-        ax.xaxis.get_major_locator().set_params(integer=True)  # there is no eigenvalue number 2.5
+        ax.locator_params(axis="x", integer=True)  # there is no eigenvalue number 2.5
         for i, (alpha, degrees) in enumerate(zip(self.alphas, self.degrees, strict=True)):
             k = (i + 1) % len(COLOURS)
             label = f"alpha = {alpha:.3g}: {degrees:.3g} degrees of freedom"
@@ -300,7 +304,7 @@ class SearchDisplay(Display):
     def _figure_size(self) -> tuple[float, float]:
         return max(6.0, min(11.0, 2.6 + 0.45 * len(self.kernels))), 4.8
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         finite = self.scores[np.isfinite(self.scores)]
         # the worst candidates are often worse by orders of magnitude, and would take all colours
         low = float(np.quantile(finite, 0.3)) if finite.size > 3 else float(finite.min())
@@ -308,31 +312,26 @@ class SearchDisplay(Display):
         for colour, width in (("white", 4.0), (BLACK, 1.8)):
             for ends in _outline(self.close.T):
                 ax.plot(*ends, color=colour, linewidth=width, solid_capstyle="round", clip_on=False)
-        hollow = {"marker": "s", "markerfacecolor": "none", "markeredgewidth": 1.8, "markersize": 10, "linestyle": ""}
-        ax.plot([], [], color=BLACK, label="within one standard error", **hollow)
+        hollow = "within one standard error"
+        ax.plot([], [], "s", color=BLACK, markerfacecolor="none", markeredgewidth=1.8, markersize=10, label=hollow)
         place = (self.winner[0] + 0.5, self.winner[1] + 0.5)
         ax.plot(*place, "*", color="#fffffe", markeredgecolor="#000001", markersize=16, linestyle="", label="chosen")
         _ticks(ax.set_xticks, self.kernels, self.winner[0], turned=max(map(len, self.kernels)) > 6)
         _ticks(ax.set_yticks, self.alphas, self.winner[1])
         label_axes(ax, self.name, "alpha")
-        self.figure_.colorbar(
-            cells,
-            ax=ax,
-            label=larger(self.scoring).replace(" (", "\n("),
-            extend="min" if finite.min() < low else "neither",
-        )
+        label, extend = larger(self.scoring).replace(" (", "\n("), "min" if finite.min() < low else "neither"
+        self.figure_.colorbar(cells, ax=ax, label=label, extend=extend)
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
 
 
-def _ticks(setter: Any, labels: list[str], chosen: int, *, turned: bool = False) -> None:
+def _ticks(setter: Callable[..., object], labels: list[str], chosen: int, *, turned: bool = False) -> None:
     """Labels in the middle of the cells, so many that they can be read, with that of the chosen one."""
     step = -(-len(labels) // 16)
     places = np.arange(chosen % step, len(labels), step)
-    how = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if turned else {}
-    setter(places + 0.5, [labels[i] for i in places], **how)
+    setter(places + 0.5, [labels[i] for i in places], **(TURNED if turned else {}))
 
 
-def _ladder(kernels: Any) -> tuple[str, list[str]]:
+def _ladder(kernels: Sequence[Kernel]) -> tuple[str, list[str]]:
     """The one number in which the kernels differ and its values, or their texts."""
     params = [kernel.get_params() for kernel in kernels]
     if len({(type(kernel), *sorted(each)) for kernel, each in zip(kernels, params, strict=True)}) == 1:

@@ -1,21 +1,18 @@
-"""Changes of a column that are asked for, and what they do to kernel values."""
+"""Changes that may be asked of the columns of a table: derivatives, and differences between two cells."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows, XLike
+from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, nearest
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.pipelines import Transformers, column_names, column_values, with_column
-from mercer.kernels import Kernel, Periodic, Stationary
-from mercer.kernels.pair import Pair
-from mercer.kernels.tiles import between, moved_rows
 from mercer.tables import TableEncoder
 from mercer.tables.columns import Column
 
@@ -55,7 +52,7 @@ class Change:
 Item: TypeAlias = tuple[Change, ...]  # one change, or two for their interaction
 
 
-def column_place(given: Any, names: list[str]) -> int:
+def column_place(given: int | str, names: list[str]) -> int:
     """The place of a column that is given by its name or number."""
     if isinstance(given, str) and given in names:
         return names.index(given)
@@ -69,7 +66,7 @@ def as_list(given: Any) -> list[Any]:
     return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
 
 
-def plain_changes(Z: Array, names: Any) -> list[Change]:
+def plain_changes(Z: Array, names: Sequence[str] | None) -> list[Change]:
     """A derivative for each column, or a difference where it has two values."""
     listed = [f"x{j + 1}" for j in range(Z.shape[1])] if names is None else map(str, names)
     return [_of_numbers(name, Z, np.array([j]), 1.0) for j, name in enumerate(listed)]
@@ -127,12 +124,9 @@ def encoded_changes(encoder: TableEncoder, Z: Array, X: XLike = None) -> list[Ch
             counts = (codes != 0).sum(axis=0)
             order = [int(k) for k in np.argsort(-counts, kind="stable") if counts[k]][:_LEVELS]
             rows = [Z[np.flatnonzero(codes[:, k])[0], mine] for k in order]
-            found += [
-                Change(
-                    column.name, f"{column.name}: {column.levels[k]} - {column.levels[order[0]]}", mine, (rows[0], row)
-                )
-                for k, row in zip(order[1:], rows[1:], strict=True)
-            ]
+            for k, row in zip(order[1:], rows[1:], strict=True):
+                title = f"{column.name}: {column.levels[k]} - {column.levels[order[0]]}"
+                found.append(Change(column.name, title, mine, (rows[0], row)))
     return found
 
 
@@ -146,11 +140,8 @@ def transformed_changes(transformers: Transformers, X: XLike) -> list[Change]:
         cells = column_values(X, place)
         numbers = cells.astype(np.float64) if cells.dtype.kind in "iuf" else None
         known = None if numbers is None or np.isfinite(numbers).all() else np.isfinite(numbers)
-        levels, first, counts = np.unique(
-            cells.astype(str) if numbers is None else numbers if known is None else numbers[known],
-            return_index=True,
-            return_counts=True,
-        )
+        there = cells.astype(str) if numbers is None else numbers if known is None else numbers[known]
+        levels, first, counts = np.unique(there, return_index=True, return_counts=True)
         if len(levels) < 2:
             continue
         if numbers is not None and len(levels) > 2:
@@ -197,87 +188,3 @@ def recentre(change: Change, middle: Array) -> Change:
         return change
     low, high = (end - middle[change.places] for end in change.ends)
     return replace(change, ends=(low, high))
-
-
-@dataclass(frozen=True, eq=False)
-class Radial:
-    """Derivatives of a kernel of squared differences: V_ij (x_ic - z_jc) factor_c by column c.
-
-    One V serves all columns, and averages over rows need no matrix for each of them.
-    """
-
-    V: Array
-    factor: Array
-
-
-@dataclass(frozen=True, eq=False)
-class System:
-    """A kernel, the rows of its coefficients, and the rows that effects are wanted at."""
-
-    kernel: Kernel
-    Z: Array
-    at: Array
-    names: Any
-
-    @property
-    def rows(self) -> tuple[Rows, Rows]:
-        """The rows at which effects are wanted and the training rows, as the kernel takes them."""
-        return Rows(self.at, self.names), Rows(self.Z, self.names)
-
-    @cached_property
-    def K(self) -> Array:
-        """k(x, z) of the rows at which effects are wanted and those of the coefficients."""
-        return np.asarray(between(self.kernel, *self.rows))
-
-    @cached_property
-    def radial(self) -> Radial | None:
-        """Closed forms of the derivatives; None for kernels that are not functions of squared differences."""
-        kernel = self.kernel
-        if not isinstance(kernel, Stationary) or isinstance(kernel, Periodic) or kernel.power != 2:
-            return None
-        if type(kernel).slope is Stationary.slope:
-            return None
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            V = 2.0 * kernel.slope(kernel.distance(Pair(*self.rows)))
-        by = np.broadcast_to(np.asarray(kernel.inverse(self.Z.shape[1]), dtype=np.float64), (self.Z.shape[1],))
-        return Radial(V, by**2)
-
-
-def kernel_change(part: System, item: Item) -> Array:
-    """What the changes do to k(x, z) for every row x of `part.at` and z of `part.Z`."""
-    if len(item) == 1 and item[0].direction is not None:
-        return _along(part, item[0].places, item[0].direction)
-    cells = tuple(change for change in item if change.ends is not None)
-    columns = tuple(int(change.places[0]) for change in item if change.ends is None)
-    if len(columns) == 1 and not cells and part.radial is not None:
-        (place,), V, by = columns, part.radial.V, part.radial.factor
-        return np.asarray(V * (by[place] * np.subtract.outer(part.at[:, place], part.Z[:, place])))
-    ends = ((c, replace(part, at=rows)) for c, rows in stencil(part, cells, []))
-    return np.asarray(sum(c * (end.kernel.derivative(*end.rows, columns) if columns else end.K) for c, end in ends))
-
-
-def _along(part: System, places: Array, direction: Array) -> Array:
-    """The derivative of k(x, z) along a direction of its own for every row x."""
-    if part.radial is None:
-        pairs = zip(places.tolist(), direction.T, strict=True)
-        return np.asarray(sum(by[:, None] * part.kernel.derivative(*part.rows, (place,)) for place, by in pairs))
-    by, middle = direction * part.radial.factor[places], part.Z[:, places].mean(axis=0)
-    own = np.einsum("ij,ij->i", by, part.at[:, places] - middle)
-    return np.asarray(part.radial.V * (own[:, None] - by @ (part.Z[:, places] - middle).T))
-
-
-def stencil(part: System, item: Item, kernels: list[Kernel]) -> list[tuple[float, Array]]:
-    """The changes as a sum of function values, c times f at moved rows, for functions of these kernels."""
-    columns = tuple(int(change.places[0]) for change in item if change.ends is None)
-    found = moved_rows(kernels, *part.rows, columns)
-    for change in item:
-        if change.ends is not None:
-            low, high = change.ends
-            found = [(s * c, _put(rows, change, end)) for c, rows in found for s, end in ((1.0, high), (-1.0, low))]
-    return found
-
-
-def _put(rows: Array, change: Change, cells: Array) -> Array:
-    moved = rows.copy()
-    moved[:, change.places] = cells
-    return moved

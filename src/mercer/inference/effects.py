@@ -19,8 +19,8 @@ from mercer.data.checks import keyword_hints, sizes
 from mercer.data.rows import Array, Estimator, XLike
 from mercer.displays.fits import BarsDisplay
 from mercer.errors import InputError, sentence
-from mercer.inference.changes import Change, Item, Radial, as_list, column_place, kernel_change, stencil
-from mercer.inference.parts import Link, RidgePart, WeightedSum, as_sum
+from mercer.inference.changes import Change, Item, as_list, column_place
+from mercer.inference.parts import Link, RidgePart, WeightedSum, as_sum, kernel_change, stencil
 from mercer.insight.intervals import check_confidence
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.text import Shown, counted, text_table
@@ -82,7 +82,7 @@ class MarginalEffects(Shown):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.average / self.standard_error)
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[object]]:
         low, middle, high = np.nanquantile(self.pointwise, [0.25, 0.5, 0.75], axis=0)
         ends = f"{100 * (1 - self.confidence) / 2:g} %", f"{100 * (1 + self.confidence) / 2:g} %"
         return {
@@ -136,7 +136,7 @@ def marginal_effects(
     model: Estimator,
     X: XLike = None,
     *,
-    columns: Sequence[Any] | None = None,
+    columns: Sequence[object] | None = None,
     errors: str = "jackknife",
     confidence: float = 0.95,
     of: str = "prediction",
@@ -340,10 +340,10 @@ def _sum_of(found: WeightedSum, kernels: list[Array]) -> Array:
 
 
 def _without_matrix(
-    part: RidgePart, radial: Radial, weighted: Array | None, place: int, among: Array
+    part: RidgePart, radial: tuple[Array, Array], weighted: Array | None, place: int, among: Array
 ) -> tuple[Array, Array, Array]:
     """The effects, their mean by D, and the diagonal of D P for one column of a radial kernel, without D itself."""
-    middle, scale, V = part.Z[:, place].mean(), radial.factor[place], radial.V
+    middle, scale, V = part.Z[:, place].mean(), radial[1][place], radial[0]
     x, z = part.at[:, place] - middle, part.Z[:, place] - middle  # no digits are lost to an offset
     effect = scale * (x * (V @ part.a) - V @ (z * part.a))
     g = scale * (V.T @ (among * x) - z * (among @ V))
@@ -352,7 +352,7 @@ def _without_matrix(
     return effect, g, scale * (x * weighted.sum(axis=1) - weighted @ z)
 
 
-def _changes_of(found: WeightedSum, columns: Any) -> list[Change]:
+def _changes_of(found: WeightedSum, columns: object) -> list[Change]:
     """The changes of these columns, by their names or numbers in the table."""
     if columns is None:
         return found.changes

@@ -7,7 +7,7 @@ gives its score without each row in turn (docs/derivations, section 28).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -77,8 +77,8 @@ class Influence(Shown):
         """Rows, those whose removal changes the error most first."""
         return np.argsort(-np.abs(self.error_without - self.error), kind="stable")
 
-    def _columns(self) -> dict[str, list[Any]]:
-        found: dict[str, list[Any]] = {
+    def _columns(self) -> dict[str, list[object]]:
+        found: dict[str, list[object]] = {
             "row": list(range(len(self.residual))),
             "residual": self.residual.tolist(),
             "leverage": self.leverage.tolist(),

@@ -1,4 +1,4 @@
-"""A fitted model as a weighted sum of ridges, each a linear map of its targets, and what is shown of its value.
+"""A fitted model as a weighted sum of ridges, each a linear map of its targets, and what changes do to it.
 
 The dual coefficients of a ridge are a = P y, with the P that leaves rows out; a committee adds several ridges up. What
 it shows may be a function g of the sum f: a probability, or the exponential of a logarithm.
@@ -6,10 +6,10 @@ it shows may be a function g of the sum f: a probability, or the exponential of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import expit
@@ -28,7 +28,10 @@ from mercer.estimators import (
 from mercer.estimators.auto_members import refuse_extra
 from mercer.estimators.pipelines import column_names, fitting_columns, split_pipeline
 from mercer.estimators.targets import Temperature
-from mercer.inference.changes import Change, System, encoded_changes, plain_changes, recentre, transformed_changes
+from mercer.inference.changes import Change, Item, encoded_changes, plain_changes, recentre, transformed_changes
+from mercer.kernels import Kernel, Periodic, Stationary
+from mercer.kernels.pair import Pair
+from mercer.kernels.tiles import between, moved_rows
 from mercer.runtime import promise
 from mercer.solvers.fitted import FittedRidge, count_cancelled
 from mercer.solvers.gram import centre_of, times
@@ -44,11 +47,17 @@ Link: TypeAlias = Callable[[Array], tuple[Array, Array, Array]]  # g(f) and its 
 
 
 @dataclass(frozen=True, eq=False)
-class RidgePart(System):
+class RidgePart:
     """One ridge of a weighted sum, at its rows `at`: f(x) = k(x, Z) a + constant with a = P y.
 
     Attributes
     ----------
+    kernel : Kernel
+        k.
+    Z, at : ndarray
+        The rows of the coefficients, and those that effects are wanted at.
+    names : sequence of str, or None
+        Names of the columns.
     weight : float
         Its weight in the sum.
     P, a : ndarray of shape (n, n) and (n,)
@@ -61,6 +70,10 @@ class RidgePart(System):
         Effective degrees of freedom.
     """
 
+    kernel: Kernel
+    Z: Array
+    at: Array
+    names: Sequence[str] | None
     weight: float
     P: Array
     a: Array
@@ -70,10 +83,37 @@ class RidgePart(System):
     left: Array
     degrees: float
 
+    @property
+    def rows(self) -> tuple[Rows, Rows]:
+        """The rows at which effects are wanted and the training rows, as the kernel takes them."""
+        return Rows(self.at, self.names), Rows(self.Z, self.names)
+
+    @cached_property
+    def K(self) -> Array:
+        """k(x, z) of the rows at which effects are wanted and those of the coefficients."""
+        return np.asarray(between(self.kernel, *self.rows))
+
+    @cached_property
+    def radial(self) -> tuple[Array, Array] | None:
+        """V and factors of derivatives V_ij (x_ic - z_jc) factor_c by column c; None for other kernels.
+
+        Kernels of squared differences have them. One V serves all columns, and averages over rows need no matrix for
+        each of them.
+        """
+        kernel = self.kernel
+        if not isinstance(kernel, Stationary) or isinstance(kernel, Periodic) or kernel.power != 2:
+            return None
+        if type(kernel).slope is Stationary.slope:
+            return None
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            V = 2.0 * kernel.slope(kernel.distance(Pair(*self.rows)))
+        by = np.broadcast_to(np.asarray(kernel.inverse(self.Z.shape[1]), dtype=np.float64), (self.Z.shape[1],))
+        return V, by**2
+
     @cached_property
     def closed_form(self) -> Array | None:
         """V_ij P_ij of the closed forms; None without these."""
-        return None if self.radial is None else self.radial.V * self.P
+        return None if self.radial is None else self.radial[0] * self.P
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +144,47 @@ class WeightedSum:
     columns: list[str]
     changes: list[Change]
     link: Link | None
+
+
+def kernel_change(part: RidgePart, item: Item) -> Array:
+    """What the changes do to k(x, z) for every row x of `part.at` and z of `part.Z`."""
+    if len(item) == 1 and item[0].direction is not None:
+        return _along(part, item[0].places, item[0].direction)
+    cells = tuple(change for change in item if change.ends is not None)
+    columns = tuple(int(change.places[0]) for change in item if change.ends is None)
+    if len(columns) == 1 and not cells and part.radial is not None:
+        (place,), (V, by) = columns, part.radial
+        return np.asarray(V * (by[place] * np.subtract.outer(part.at[:, place], part.Z[:, place])))
+    ends = ((c, replace(part, at=rows)) for c, rows in stencil(part, cells, []))
+    return np.asarray(sum(c * (end.kernel.derivative(*end.rows, columns) if columns else end.K) for c, end in ends))
+
+
+def _along(part: RidgePart, places: Array, direction: Array) -> Array:
+    """The derivative of k(x, z) along a direction of its own for every row x."""
+    if part.radial is None:
+        pairs = zip(places.tolist(), direction.T, strict=True)
+        return np.asarray(sum(by[:, None] * part.kernel.derivative(*part.rows, (place,)) for place, by in pairs))
+    V, factor = part.radial
+    by, middle = direction * factor[places], part.Z[:, places].mean(axis=0)
+    own = np.einsum("ij,ij->i", by, part.at[:, places] - middle)
+    return np.asarray(V * (own[:, None] - by @ (part.Z[:, places] - middle).T))
+
+
+def stencil(part: RidgePart, item: Item, kernels: list[Kernel]) -> list[tuple[float, Array]]:
+    """The changes as a sum of function values, c times f at moved rows, for functions of these kernels."""
+    columns = tuple(int(change.places[0]) for change in item if change.ends is None)
+    found = moved_rows(kernels, *part.rows, columns)
+    for change in item:
+        if change.ends is not None:
+            low, high = change.ends
+            found = [(s * c, _put(rows, change, end)) for c, rows in found for s, end in ((1.0, high), (-1.0, low))]
+    return found
+
+
+def _put(rows: Array, change: Change, cells: Array) -> Array:
+    moved = rows.copy()
+    moved[:, change.places] = cells
+    return moved
 
 
 def as_sum(model: Estimator, X: XLike, of: str) -> WeightedSum:
@@ -155,7 +236,7 @@ def as_sum(model: Estimator, X: XLike, of: str) -> WeightedSum:
     return WeightedSum(parts, start, own, residuals, float(degrees), columns, changes, link)
 
 
-def _ridge(model: Estimator) -> Any:
+def _ridge(model: Estimator) -> Estimator:
     """The model that a search has chosen, or the model itself."""
     return model.best_estimator_ if isinstance(model, _SEARCHES) else model
 

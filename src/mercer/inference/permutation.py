@@ -60,7 +60,7 @@ class PermutationTest(Shown):
     null: Array
     scoring: str
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[object]]:
         spread = float(self.null.std(ddof=1)) if len(self.null) > 1 else float("nan")
         return {
             "score": [self.score],
@@ -117,7 +117,7 @@ class ColumnTests(Shown):
     null: Array
     scoring: str
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[object]]:
         return {
             "column": self.names,
             "mean score permuted": self.null.mean(axis=1).tolist(),
@@ -140,9 +140,9 @@ def permutation_test(
     *,
     permutations: int = 999,
     groups: PerRow = None,
-    blocks: Any = None,
+    blocks: PerRow = None,
     scoring: ScoringLike = None,
-    columns: Any = None,
+    columns: object = None,
     stop_after: int | None = None,
     random_state: Seed = 0,
     verbose: int = 0,
@@ -214,7 +214,7 @@ def permutation_test(
             raise InputError("stop_after is not supported with columns. Remove one of them.")
         return _column_tests(search, X, labels, columns, draws, int(permutations), groups, transformers, verbose)
     scores = BestScores(search, rows, labels, groups)
-    own = float(scores.of(np.arange(len(labels))[None])[0])
+    own = scores.own
     progress = Progress("permutations", int(permutations), verbose)
     null: list[float] = []
     while len(null) < permutations:
@@ -235,7 +235,7 @@ def _column_tests(
     search: Estimator,
     X: XLike,
     y: Array,
-    columns: Any,
+    columns: object,
     draws: Permutations,
     permutations: int,
     groups: PerRow,
@@ -252,18 +252,17 @@ def _column_tests(
     if by_chance(search.cv, search.repeats, search.random_state):
         search.set_params(random_state=int(draws.rng.randint(2**31 - 1)))  # the same folds for all
 
-    def best(table: Any) -> BestScores:
+    def best(table: XLike) -> BestScores:
         return BestScores(search, table if transformers is None else transformers.fit_again(table), y, groups)
 
-    identity, first = np.arange(len(y))[None], best(X)
-    own, null = float(first.of(identity)[0]), np.empty((len(places), permutations))
+    first, null = best(X), np.empty((len(places), permutations))
     progress = Progress("permutations", null.size, verbose)
     for k, place in enumerate(places):
         for q, order in enumerate(draws.next(permutations)):
-            null[k, q] = best(with_column(X, place, lenders=order)).of(identity)[0]
+            null[k, q] = best(with_column(X, place, lenders=order)).own
             progress.step()
-    pvalue = (1 + np.sum(_as_good(null, own), axis=1)) / (1 + permutations)
-    return ColumnTests([names[place] for place in places], pvalue, holm(pvalue), own, null, first.scoring)
+    pvalue = (1 + np.sum(_as_good(null, first.own), axis=1)) / (1 + permutations)
+    return ColumnTests([names[place] for place in places], pvalue, holm(pvalue), first.own, null, first.scoring)
 
 
 def _is_numeric(X: XLike) -> bool:
@@ -279,7 +278,7 @@ def _as_good(scores: Array, own: float) -> Array:
     return np.asarray(scores >= own - _ROUNDING * abs(own))
 
 
-def check_search(given: Any, X: XLike, scoring: ScoringLike = None) -> Any:
+def check_search(given: Estimator, X: XLike, scoring: ScoringLike = None) -> Estimator:
     """The search that a search or a model stands for, not fitted; an error for what looks at y in other ways."""
     if isinstance(given, KernelRidge | KernelRidgeClassifier):
         shape = np.shape(X)
@@ -313,19 +312,19 @@ def check_search(given: Any, X: XLike, scoring: ScoringLike = None) -> Any:
 class Permutations:
     """Row numbers in random orders: any, within blocks, or of whole groups among those of their size."""
 
-    def __init__(self, n: int, groups: PerRow, blocks: Any, rng: Any) -> None:
+    def __init__(self, n: int, groups: PerRow, blocks: PerRow, rng: np.random.RandomState) -> None:
         if groups is not None and blocks is not None:
             raise InputError("permutation_test takes groups or blocks, not both. Remove one of them.")
-        self.n, self.rng, self.parts = n, rng, [np.arange(n)]
-        self.groups: list[list[Array]] = []
+        self.n, self.rng, names = n, rng, np.zeros(n)
         if blocks is not None:
             names = check_names("blocks of permutation_test", blocks, n)
-            self.parts = [np.flatnonzero(names == name) for name in np.unique(names)]
         if groups is not None:
             names = check_names("groups of permutation_test", groups, n)
-            rows = [np.flatnonzero(names == name) for name in np.unique(names)]
-            self.groups = [[each for each in rows if len(each) == size] for size in {len(each) for each in rows}]
-            if max(map(len, self.groups)) < 2:
+        rows = [np.flatnonzero(names == name) for name in np.unique(names)]
+        self.alike = [each[:, None] for each in rows]  # what is exchanged: lines of these tables of row numbers
+        if groups is not None:
+            self.alike = [np.array([each for each in rows if len(each) == size]) for size in set(map(len, rows))]
+            if max(map(len, self.alike)) < 2:
                 must_be = "such that at least two groups have the same number of rows"
                 raise InputError(sentence("groups of permutation_test", must_be, "groups of different size each"))
 
@@ -333,11 +332,8 @@ class Permutations:
         """So many orders, one per row."""
         found = np.tile(np.arange(self.n), (count, 1))
         for order in found:
-            for part in self.parts if not self.groups else ():
-                order[part] = self.rng.permutation(part)
-            for alike in self.groups:
-                for place, other in zip(alike, self.rng.permutation(len(alike)), strict=True):
-                    order[place] = alike[other]
+            for alike in self.alike:
+                order[alike] = alike[self.rng.permutation(len(alike))]
         return found
 
 
@@ -346,6 +342,8 @@ class BestScores:
 
     Attributes
     ----------
+    own : float
+        That of the targets as they are, which must have a score.
     together : int
         Orders that are scored together, as many as memory has room for.
     scoring : str
@@ -362,23 +360,35 @@ class BestScores:
         self.scoring = found.scoring.name
         splits, width = len(found.removals), found.problem.Y.shape[1]
         each = 8 * (len(self.kernels) * len(self.alphas) * splits + 4 * len(found.removals.rows) * width)
-        self.first = True  # the order as it is, which must have a score, comes first
         self.together = int(np.clip(_HELD // each, 1, 1000))
+        best, failures = self._best(np.arange(len(y))[None])
+        self.own = float(best[0])
+        if not np.isfinite(self.own):
+            why = f" ({failures[0]})" if failures else ""
+            raise InputError(f"All scores of the unpermuted targets are NaN{why}. Use another scoring or other folds.")
 
     def of(self, orders: Array) -> Array:
-        """For each order of the targets the best score."""
-        classes = self.base.classes
-        return self._numbers(orders) if classes is None else self._labels(orders, classes)
+        """For each order of the targets the best score; what has no score at all counts as good as any."""
+        best, _ = self._best(orders)
+        return np.asarray(np.where(np.isfinite(best), best, np.inf))
 
-    def _numbers(self, orders: Array) -> Array:
+    def _best(self, orders: Array) -> tuple[Array, list[str]]:
+        """The best score of each order, minus infinity where there is none, and why some failed."""
+        classes = self.base.classes
+        scores, failures = self._numbers(orders) if classes is None else self._labels(orders, classes)
+        return np.where(np.isnan(scores), -np.inf, scores).max(axis=0), failures
+
+    def _numbers(self, orders: Array) -> tuple[Array, list[str]]:
+        """Scores of all candidates (rows) for each order of targets that are numbers."""
         base = self.base
         Y = (base.problem.Y[:, 0] + base.problem.centre)[orders].T
         problem = replace(base.problem, Y=np.ascontiguousarray(Y), centre=np.zeros(Y.shape[1]))
         many = Search(base.rows, Y, problem, base.folds, base.scoring, per_target=True)
         table = many.run(self.kernels, self.alphas, many.plan(self.kernels, self.alphas))
-        return self._best(table.mean.reshape(-1, Y.shape[1]), many.failures)
+        return table.mean.reshape(-1, Y.shape[1]), many.failures
 
-    def _labels(self, orders: Array, classes: Classes) -> Array:
+    def _labels(self, orders: Array, classes: Classes) -> tuple[Array, list[str]]:
+        """Scores of all candidates (rows) for each order of labels."""
         base, permuted = self.base, [Classes(classes.labels, classes.numbers[order]) for order in orders]
         columns = [each.targets() for each in permuted]
         width = columns[0].shape[1]
@@ -392,13 +402,4 @@ class BestScores:
                 values = held.values[:, place * width : (place + 1) * width]
                 row[place] = np.mean(base.scoring.by_split(truth, values, per_target=False, failures=failures))
             scores.append(row)
-        return self._best(np.array(scores), failures)
-
-    def _best(self, scores: Array, failures: list[str]) -> Array:
-        """The best of the candidates (rows) for each order; what has no score at all counts as good as any."""
-        known = np.where(np.isnan(scores), -np.inf, scores).max(axis=0)
-        if not np.isfinite(known[0]) and self.first:
-            why = f" ({failures[0]})" if failures else ""
-            raise InputError(f"All scores of the unpermuted targets are NaN{why}. Use another scoring or other folds.")
-        self.first = False
-        return np.asarray(np.where(np.isfinite(known), known, np.inf))
+        return np.array(scores), failures

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from mercer.text import Shown, counted, plain, text_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from mercer.displays import BiasVarianceDisplay
+
+Both: TypeAlias = tuple[Array, Array]  # at the training rows and at the test rows
 
 PARTS = ("bias_squared", "variance", "noise", "risk")
 _METHODS = ("auto", "exact", "monte_carlo")
@@ -116,11 +120,11 @@ class BiasVariance(Shown):
         errors = self.standard_errors or {}
         return columns | {f"{name}_error": np.atleast_1d(error) for name, error in errors.items()}
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[object]]:
         """The columns of `table` as lists."""
         return {name: values.tolist() for name, values in self.table().items()}
 
-    def plot(self, ax: Axes | None = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> BiasVarianceDisplay:
         """Draw it: curves over alpha, or over the test rows where there is one alpha.
 
         Parameters
@@ -158,30 +162,8 @@ def _average(values: Array) -> Any:
     return float(means) if means.ndim == 0 else means
 
 
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """Truth and noise where they are needed.
-
-    Attributes
-    ----------
-    X, X_test : array-like
-        Training and test rows; the same object where no test rows were given.
-    truth, truth_test : ndarray of shape (n,) and (m,)
-        Values of the truth; `truth` is None where training sets come from a sampler.
-    noise, noise_test : ndarray of shape (n,) and (m,)
-        Standard deviations; `noise` is None where `truth` is.
-    """
-
-    X: XLike
-    X_test: XLike
-    truth: Any
-    truth_test: Array
-    noise: Any
-    noise_test: Array
-
-
-def _at_both(name: str, given: Any, X: XLike, X_test: XLike, *, training: bool) -> tuple[Array | None, Array]:
-    """Values at X, None unless `training` needs them, and at X_test of a function, a number or values."""
+def _at_both(name: str, given: Any, X: XLike, X_test: XLike, *, training: bool) -> Both:
+    """Values of a function, a number or values at X and at X_test; both at X_test unless `training` needs the first."""
     test, differ = X if X_test is None else X_test, training and X_test is not None
     single = name == "noise" and (np.isscalar(given) or getattr(given, "ndim", 1) == 0)
     at = at_test = given(test) if callable(given) else given
@@ -193,7 +175,7 @@ def _at_both(name: str, given: Any, X: XLike, X_test: XLike, *, training: bool) 
             raise InputError(sentence(name, must_be, type(given).__name__, f"Pass ({name} at X, {name} at X_test)."))
         at, at_test = given
     at_test = _one_each(name, at_test, test)
-    return (_one_each(name, at, X) if training else None), at_test
+    return (_one_each(name, at, X) if training else at_test), at_test
 
 
 def _one_each(name: str, values: Any, X: XLike) -> Array:
@@ -296,21 +278,26 @@ def bias_variance(
     if is_classifier(estimator):
         raise InputError(sentence("The estimator of bias_variance", "a regressor", type(estimator).__name__))
     _refuse_contradictions(estimator, method, sampler, sample_weight)
-    f, f_test = _at_both("truth", truth, X, X_test, training=sampler is None)
-    s, s_test = _at_both("noise", noise, X, X_test, training=sampler is None)
-    setting = Setting(X, X if X_test is None else X_test, f, f_test, s, s_test)
+    f = _at_both("truth", truth, X, X_test, training=sampler is None)
+    s = _at_both("noise", noise, X, X_test, training=sampler is None)
+    X_test = X if X_test is None else X_test
     ladder = None if alphas is None else _ladder(estimator, alphas)
     if method == "exact" or (method == "auto" and sampler is None and is_smoother(estimator)):
-        return _exact(estimator, setting, ladder, sample_weight)
+        return _exact(estimator, (X, X_test), f, s, ladder, sample_weight)
     if not isinstance(draws, numbers.Integral) or isinstance(draws, bool) or draws < 3:
         raise InputError(sentence("draws of bias_variance", "an integer of at least 3", repr(draws)))
     models = [estimator] if ladder is None else [clone(estimator).set_params(alpha=float(alpha)) for alpha in ladder]
     count, rng = int(draws), np.random.default_rng(random_state)
-    sets = _training_sets(setting, sampler, sample_weight, count, rng)
-    found = _deviations(models, setting, sets, count, verbose)
+
+    def new_targets(rng: np.random.Generator) -> tuple[XLike, Array]:
+        return X, f[0] + s[0] * rng.normal(size=len(f[0]))
+
+    sets = (_pair((sampler or new_targets)(rng)) for _ in range(count))
+    more = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
+    found = _deviations(models, sets, more, X_test, f[1], count, verbose)
     what = "targets at the given rows" if sampler is None else "training sets"
     how = f"Monte Carlo ({count} draws of {what}, standard errors after +-)"
-    return _decompose(found, setting.noise_test**2, ladder, how)
+    return _decompose(found, s[1] ** 2, ladder, how)
 
 
 def is_smoother(estimator: Estimator) -> bool:
@@ -342,21 +329,23 @@ def _ladder(estimator: Estimator, alphas: AlphaLike) -> Array:
     return check_alpha(type(estimator).__name__, alphas, np.size(alphas))
 
 
-def _exact(estimator: Estimator, setting: Setting, ladder: Array | None, sample_weight: PerRow) -> BiasVariance:
+def _exact(
+    estimator: Estimator, rows: tuple[XLike, XLike], truth: Both, noise: Both, ladder: Array | None, weights: PerRow
+) -> BiasVariance:
     """Mean predictions from a fit to the truth itself, one target per alpha; variances from the smoother's weights."""
-    model = smoother(estimator, setting.X, setting.truth, ladder, sample_weight)
-    m = len(setting.truth_test)
-    bias = model.predict(setting.X_test).reshape(m, -1).T - setting.truth_test
+    (X, X_test), (s, s_test) = rows, noise
+    model = smoother(estimator, X, truth[0], ladder, weights)
+    bias = model.predict(X_test).reshape(len(s_test), -1).T - truth[1]
     variance = np.empty_like(bias)
-    for mine, part, weights in model.fitted_.shares(model.check_rows(setting.X_test)):
-        spread = setting.noise[model.fitted_.numbers][:, None] * weights
+    for mine, part, shares in model.fitted_.shares(model.check_rows(X_test)):
+        spread = s[model.fitted_.numbers][:, None] * shares
         variance[mine[:, None], part] = np.einsum("ij,ij->j", spread, spread)
-    noise = np.broadcast_to(setting.noise_test**2, bias.shape)
     at = slice(None) if ladder is not None else 0
-    return BiasVariance((bias**2)[at], variance[at], noise[at], ladder, how="exact at the given rows")
+    variances = np.broadcast_to(s_test**2, bias.shape)
+    return BiasVariance((bias**2)[at], variance[at], variances[at], ladder, how="exact at the given rows")
 
 
-def smoother(estimator: Estimator, X: XLike, y: Array, ladder: Array | None, sample_weight: PerRow) -> Any:
+def smoother(estimator: Estimator, X: XLike, y: Array, ladder: Array | None, sample_weight: PerRow) -> Estimator:
     """Kernel ridge fitted to y once for each alpha; all of them share one spectrum."""
     from sklearn.base import clone
 
@@ -368,43 +357,41 @@ def smoother(estimator: Estimator, X: XLike, y: Array, ladder: Array | None, sam
     return model.fit(X, np.repeat(y[:, None], len(ladder), axis=1), sample_weight)
 
 
-def _training_sets(
-    setting: Setting, sampler: Any, sample_weight: PerRow, draws: int, rng: np.random.Generator
-) -> Iterator[tuple[Any, Array, dict[str, Array]]]:
-    """X, y and what else `fit` takes, for every draw: from a sampler, or fresh targets at the fixed rows."""
-    more = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
-    for _ in range(draws):
-        if sampler is None:
-            yield setting.X, setting.truth + setting.noise * rng.normal(size=len(setting.truth)), more
-            continue
-        drawn = sampler(rng)
-        if not isinstance(drawn, list | tuple) or len(drawn) != 2:
-            raise InputError(sentence("The result of sampler", "a pair X, y", type(drawn).__name__))
-        yield drawn[0], np.asarray(drawn[1]), {}
+def _pair(drawn: object) -> tuple[XLike, Array]:
+    """The training set that a sampler has drawn."""
+    if not isinstance(drawn, list | tuple) or len(drawn) != 2:
+        raise InputError(sentence("The result of sampler", "a pair X, y", type(drawn).__name__))
+    return drawn[0], np.asarray(drawn[1])
 
 
 def _deviations(
-    models: list[Any], setting: Setting, sets: Iterator[tuple[Any, Array, dict[str, Array]]], draws: int, verbose: int
+    models: list[Estimator],
+    sets: Iterator[tuple[XLike, Array]],
+    more: dict[str, Array],
+    X_test: XLike,
+    truth: Array,
+    draws: int,
+    verbose: int,
 ) -> Array:
-    """Predictions less the truth at the test rows: alphas x draws x rows."""
+    """Predictions less the truth at the test rows, of models fitted to each set: alphas x draws x rows."""
     from sklearn.base import clone
 
-    m = len(setting.truth_test)
+    m = len(truth)
     promise(
         6 * 8 * draws * m * len(models),  # deviations, their squares and what each draw adds
         f"Storing the predictions of {draws} draws at {m} rows",
         "Use fewer test rows or draws.",
     )
     found, progress = np.empty((len(models), draws, m)), Progress("bias_variance", draws, verbose)
-    for r, (X, y, more) in enumerate(sets):
+    for r, (X, y) in enumerate(sets):
         for a, model in enumerate(models):
-            predicted = np.asarray(clone(model).fit(X, y, **more).predict(setting.X_test))
+            predicted = np.asarray(clone(model).fit(X, y, **more).predict(X_test))
             if predicted.shape != (m,):
                 got = f"shape {predicted.shape}"
                 raise InputError(sentence("Predictions in bias_variance", "one value per row", got))
             if not np.isfinite(predicted).all():
                 raise InputError(sentence("Predictions in bias_variance", "finite", "NaN or infinity"))
-            found[a, r] = predicted - setting.truth_test
+            found[a, r] = predicted - truth
         progress.step()
     return found
 

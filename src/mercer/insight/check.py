@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +16,7 @@ from mercer.errors import InputError, sentence
 from mercer.insight.spectrum import GramSpectrum, as_matrix
 from mercer.kernels.base import Kernel
 from mercer.kernels.certificate import Certificate, Witness
+from mercer.kernels.value import is_real
 from mercer.text import Shown, counted
 
 # Values of a kernel are right to about this share; see _TOLERANCES of kernels/pair.py.
@@ -65,7 +65,7 @@ class MercerCheck(Shown):
 
 
 def check_mercer(
-    kernel_or_matrix: Any,
+    kernel_or_matrix: Kernel | XLike,
     X: XLike = None,
     *,
     columns: int | Sequence[int] = (1, 2, 3),
@@ -115,8 +115,7 @@ def check_mercer(
     >>> found.valid, found.witness.rows
     (False, array([[0.]]))
     """
-    real = isinstance(precision, numbers.Real) and not isinstance(precision, bool)
-    if precision is not None and not (real and 0 <= precision < 1):
+    if precision is not None and not (is_real(precision) and 0 <= precision < 1):
         raise InputError(sentence("precision of check_mercer", "a number from 0 to below 1", repr(precision)))
     if not isinstance(kernel_or_matrix, Kernel):
         if X is not None:
@@ -125,13 +124,13 @@ def check_mercer(
                 "check_mercer(kernel, X)."
             )
         K, own = as_matrix(kernel_or_matrix)
-        return _measure(K, own if precision is None else float(precision), "K")
+        return _measure(K, own if precision is None else float(precision), "K", None, None)
     if X is not None:
         return _on_rows(kernel_or_matrix, X, _KERNEL_PRECISION if precision is None else float(precision))
     return _without_rows(kernel_or_matrix, _widths(columns), _generator(random_state))
 
 
-def _measure(K: Array, precision: float, name: str, rows: Any = None, proof: Certificate | None = None) -> MercerCheck:
+def _measure(K: Array, precision: float, name: str, rows: Rows | None, proof: Certificate | None) -> MercerCheck:
     """Symmetry first, then the spectrum of the symmetric part."""
     spectrum = GramSpectrum(K, precision)
     gap, (i, j) = worst_asymmetry(K)

@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import IllConditionedWarning, warn
 from mercer.insight.intervals import ranks, relative_error
 from mercer.kernels.base import Kernel
@@ -86,19 +85,12 @@ class Augmented:
         One target, of which the largest is 1.
     intercept : bool
         Whether the model has an unpenalized constant.
-    solver : str, default="auto"
+    solver : str
         "primal" for explicit features, however many there are.
     """
 
     def __init__(
-        self,
-        kernel: Kernel,
-        alphas: Sequence[float] | Array,
-        rows: Rows,
-        y: Array,
-        *,
-        intercept: bool,
-        solver: str = "auto",
+        self, kernel: Kernel, alphas: Sequence[float] | Array, rows: Rows, y: Array, *, intercept: bool, solver: str
     ) -> None:
         self.kernel, self.middle = kernel, centre_of(kernel, rows, intercept=intercept)
         self.rows, n = self._centre(rows), len(rows)
@@ -119,7 +111,7 @@ class Augmented:
     def _centre(self, rows: Rows) -> Rows:
         return rows if self.middle is None else Rows(rows.values - self.middle, rows.names)
 
-    def _features(self, rows: Rows) -> Any:
+    def _features(self, rows: Rows) -> XLike:
         return rows.values if isinstance(self.kernel, Linear) else self.kernel.features(rows)
 
     def residuals(self, new: Rows, diagonal: Array | None = None) -> list[Residuals]:

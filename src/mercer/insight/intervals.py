@@ -7,7 +7,6 @@ what is made of it.
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +17,7 @@ from mercer.data.folds import Folds
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.tiles import TILE, blocks, underflow_is_zero
+from mercer.kernels.value import is_real
 from mercer.runtime import promise, run
 from mercer.solvers import Penalized, PrimalSystem, Solution
 from mercer.solvers.fitted import FittedRidge
@@ -65,7 +65,7 @@ class Coverage(Shown):
         """The share; its mean where there are several targets."""
         return float(np.mean(self.share))
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[object]]:
         """Share, mean width and nominal confidence, one row per target."""
         shares, widths = (np.atleast_1d(each).astype(float).tolist() for each in (self.share, self.width))
         nominal = [self.confidence] * len(shares)
@@ -78,7 +78,7 @@ class Coverage(Shown):
         return f"coverage {shares} on {self.rows} rows (nominal {nominal}); mean width {widths}"
 
 
-def check_confidence(value: Any) -> float:
+def check_confidence(value: float) -> float:
     """Validate `confidence`: a number above 0 and below 1.
 
     Examples
@@ -89,14 +89,13 @@ def check_confidence(value: Any) -> float:
         ...
     mercer.errors.InputError: confidence must be a number above 0 and below 1; got 90. Use 0.9 for ...
     """
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    if not real or not 0.0 < float(value) < 1.0:
+    if not is_real(value) or not 0.0 < float(value) < 1.0:
         what = "a number above 0 and below 1"
         raise InputError(sentence("confidence", what, repr(value), "Use 0.9 for 90 % prediction intervals."))
     return float(value)
 
 
-def check_method(value: Any) -> str:
+def check_method(value: str) -> str:
     """Validate `method`; "full" is answered before."""
     if not isinstance(value, str) or value not in METHODS:
         raise InputError(sentence("method", "'jackknife+', 'cv+', 'gaussian' or 'full'", repr(value)))
@@ -324,7 +323,7 @@ def held_out_models(fitted: FittedRidge, fold: Array | None = None) -> list[tupl
 
 @underflow_is_zero
 def interval_bounds(
-    fitted: FittedRidge, rows: Rows, confidence: Any, method: Any, folds: Folds | None, diagonal: Array | None
+    fitted: FittedRidge, rows: Rows, confidence: float, method: str, folds: Folds | None, diagonal: Array | None
 ) -> tuple[Array, Array]:
     """Lower and upper ends of the intervals of new rows, m x t.
 

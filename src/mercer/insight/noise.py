@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -140,7 +139,7 @@ def _from_repeated_inputs(X: XLike, y: Array) -> NoiseEstimate:
     if values.dtype.kind in "biuf" and values.ndim == 2:
         group = np.asarray(np.unique(values, axis=0, return_inverse=True)[1]).ravel()
     else:
-        numbers: dict[Any, int] = {}
+        numbers: dict[object, int] = {}
         keys = [tuple(row) if values.ndim == 2 else row for row in values]
         group = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
     if len(group) != len(y):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 
 from mercer.data.checks import ASYMMETRY, as_numbers, worst_asymmetry
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.certificate import Witness, witness_of
 from mercer.runtime import promise
@@ -20,7 +20,7 @@ from mercer.text import Shown
 _ROUNDINGS = 10.0
 
 
-def as_matrix(K: Any) -> tuple[Array, float]:
+def as_matrix(K: XLike) -> tuple[Array, float]:
     """A square matrix of finite numbers in float64, and the relative error its entries may have.
 
     Examples
@@ -170,7 +170,7 @@ class Repair(Shown):
     added: float
     vectors: Array
 
-    def apply(self, K_new: Any) -> Array:
+    def apply(self, K_new: XLike) -> Array:
         """Apply the transform to kernel values of new rows (rows) against the n training rows (columns).
 
         Examples
@@ -207,10 +207,10 @@ class Repair(Shown):
 
 
 @overload
-def repair(K: Any, method: str = ..., *, return_report: Literal[False] = ...) -> Array: ...
+def repair(K: XLike, method: str = ..., *, return_report: Literal[False] = ...) -> Array: ...
 @overload
-def repair(K: Any, method: str = ..., *, return_report: Literal[True]) -> tuple[Array, Repair]: ...
-def repair(K: Any, method: str = "clip", *, return_report: bool = False) -> Array | tuple[Array, Repair]:
+def repair(K: XLike, method: str = ..., *, return_report: Literal[True]) -> tuple[Array, Repair]: ...
+def repair(K: XLike, method: str = "clip", *, return_report: bool = False) -> Array | tuple[Array, Repair]:
     """A symmetric, positive semi-definite matrix near K.
 
     Let K = V L V' with the eigenvalues in L. Each method does something else with the negative ones:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.rows import Array, Estimator
+from mercer.data.rows import Array, Estimator, XLike
 from mercer.errors import InputError, MercerWarning
 from mercer.estimators import (
     KernelLogistic,
@@ -22,7 +22,7 @@ from mercer.estimators import (
 )
 from mercer.inference.influence import influence
 from mercer.kernels import Kernel
-from mercer.lab.questions import Question, read_kernel, read_points, read_question
+from mercer.lab.questions import Answer, Question, read_kernel, read_points, read_question
 from mercer.runtime import threads
 from mercer.solvers.newton import Task
 
@@ -33,7 +33,7 @@ _LEVELS = (0.05, 0.5, 0.95)  # of quantiles
 _MOST_DRAWS = 50
 
 
-def answer(what: str, asked: Any) -> dict[str, Any]:
+def answer(what: str, asked: dict[str, Any]) -> Answer:
     """The answer to a question; one that is not there is a `KeyError`."""
     with threads(1), quiet, np.errstate(all="ignore"):  # so few points need no more threads
         return ANSWERS[what](asked)
@@ -66,7 +66,7 @@ class Quiet:
 quiet = Quiet()
 
 
-def fit(asked: Any) -> dict[str, Any]:
+def fit(asked: dict[str, Any]) -> Answer:
     """Predictions with a band, errors in the sample and left out, degrees of freedom, and what each point changes."""
     question = read_question(asked)
     if question.loss != "squared":
@@ -74,7 +74,7 @@ def fit(asked: Any) -> dict[str, Any]:
     return _fit_labels(question) if question.points.labels else _fit_numbers(question)
 
 
-def _fit_numbers(question: Question) -> dict[str, Any]:
+def _fit_numbers(question: Question) -> Answer:
     points, model = question.points, _ridge(question)
     told = _left_out(question, model) | {
         "training": _root(points.y - model.predict(points.X)),
@@ -85,7 +85,7 @@ def _fit_numbers(question: Question) -> dict[str, Any]:
     return told
 
 
-def _fit_labels(question: Question) -> dict[str, Any]:
+def _fit_labels(question: Question) -> Answer:
     points, model = question.points, _ridge(question)
     search = KernelRidgeClassifierCV([question.kernel], [question.alpha], fit_intercept=question.intercept)
     search.fit(points.X, points.y)
@@ -98,14 +98,12 @@ def _fit_labels(question: Question) -> dict[str, Any]:
     }
 
 
-def _fit_loss(question: Question) -> dict[str, Any]:
+def _fit_loss(question: Question) -> Answer:
     """Predictions, outer quantiles and mean losses; what only squared errors have is None."""
-    points, (kind, settings) = question.points, estimator_of(question)
-    model = kind(question.alpha, kernel=question.kernel, fit_intercept=question.intercept, **settings)
-    model.fit(points.X, points.y)
+    points, model = question.points, fitted_model(question)
     y, loss = np.maximum(points.y, 0.0) if points.labels else points.y, model.losses_[0]
 
-    def columns(rows: Any) -> Array:
+    def columns(rows: XLike) -> Array:
         found = model.decision_function(rows) if points.labels else model.predict(rows)
         return np.reshape(found, (len(rows), -1)).T
 
@@ -128,7 +126,7 @@ def _fit_loss(question: Question) -> dict[str, Any]:
     return told
 
 
-def estimator_of(question: Question) -> tuple[Any, dict[str, Any]]:
+def estimator_of(question: Question) -> tuple[type[Estimator], dict[str, object]]:
     """The estimator of the loss, and its parameters beside alpha, kernel and intercept."""
     if question.loss == "squared":
         return KernelRidgeClassifier if question.points.labels else KernelRidge, {}
@@ -137,7 +135,14 @@ def estimator_of(question: Question) -> tuple[Any, dict[str, Any]]:
     return KernelRegressor, {"loss": question.loss} | ({"quantiles": _LEVELS} if question.loss == "quantile" else {})
 
 
-def _left_out(question: Question, model: KernelRidge) -> dict[str, Any]:
+def fitted_model(question: Question) -> Estimator:
+    """The model of the sliders."""
+    kind, settings = estimator_of(question)
+    model = kind(question.alpha, kernel=question.kernel, fit_intercept=question.intercept, **settings)
+    return model.fit(question.points.X, question.points.y)
+
+
+def _left_out(question: Question, model: KernelRidge) -> Answer:
     """Leave-one-out error and residuals, and what each point changes where the system is far enough from singular."""
     points, told = question.points, {"degrees": float(model.effective_dof_), "digits": float(model.route_.digits)}
     try:
@@ -155,7 +160,7 @@ def _left_out(question: Question, model: KernelRidge) -> dict[str, Any]:
     }
 
 
-def without(asked: Any) -> dict[str, Any]:
+def without(asked: dict[str, Any]) -> Answer:
     """Predictions of the model without one point, from the factor of all."""
     question, row = read_question(asked), asked.get("row")
     n = len(question.points.y)
@@ -164,14 +169,13 @@ def without(asked: Any) -> dict[str, Any]:
     return {"curve": _ridge(question).without(row).predict(question.at) if len(question.at) else []}
 
 
-def overview(asked: Any) -> dict[str, Any]:
+def overview(asked: dict[str, Any]) -> Answer:
     """Error against alpha for this kernel, the eigenvalues of the kernel matrix, and the matrix as an image."""
     question = read_question(asked)
     points = question.points
     K = question.kernel(points.X)
-    columns = [] if points.words else [*np.asarray(points.X).T[::-1]]
-    order = np.lexsort((*columns, points.y)) if points.labels and columns else np.arange(len(K))
-    order = np.lexsort(columns) if columns and not points.labels else order
+    keys = [] if points.words else [*np.asarray(points.X).T[::-1], *([points.y] if points.labels else [])]
+    order = np.lexsort(keys) if keys else np.arange(len(K))
     return {
         "alphas": ALPHAS,
         "errors": _errors(question, [question.kernel])[0],
@@ -180,7 +184,7 @@ def overview(asked: Any) -> dict[str, Any]:
     }
 
 
-def surface(asked: Any) -> dict[str, Any]:
+def surface(asked: dict[str, Any]) -> Answer:
     """Left-out errors for every alpha and widths around those of the kernel."""
     question = read_question(asked)
     kernels = around(question.kernel)
@@ -189,7 +193,7 @@ def surface(asked: Any) -> dict[str, Any]:
     return {"factors": WIDTHS, "alphas": ALPHAS, "errors": _errors(question, kernels)}
 
 
-def draw_curves(asked: Any) -> dict[str, Any]:
+def draw_curves(asked: dict[str, Any]) -> Answer:
     """Curves of the same points with several sets of targets, from one factor."""
     question, Y = read_question(asked), asked.get("draws")
     if not isinstance(Y, list) or not 1 <= len(Y) <= _MOST_DRAWS:
@@ -200,14 +204,14 @@ def draw_curves(asked: Any) -> dict[str, Any]:
     return {"curves": _ridge(question, np.column_stack(targets)).predict(question.at).T}
 
 
-def kernel(asked: Any) -> dict[str, Any]:
+def kernel(asked: dict[str, Any]) -> Answer:
     """Whether a text is a kernel, and whether it is a Mercer kernel and why."""
-    found = read_kernel(asked.get("kernel") if isinstance(asked, dict) else None)
+    found = read_kernel(asked.get("kernel"))
     certificate = found.certificate()
     return {"text": repr(found), "valid": certificate.valid, "because": str(certificate).splitlines()}
 
 
-ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
+ANSWERS: dict[str, Callable[[dict[str, Any]], Answer]] = {
     "fit": fit,
     "without": without,
     "overview": overview,
@@ -239,35 +243,35 @@ def around(kernel: Kernel) -> list[Kernel]:
     return kernels if kernels[0] != kernel else [kernel]
 
 
-def search_of(question: Question, kernels: list[Kernel]) -> Any:
+def search_of(question: Question, kernels: list[Kernel]) -> KernelRidgeCV | KernelRidgeClassifierCV:
     """A search over kernels and all alphas of the page."""
-    kind: Any = KernelRidgeClassifierCV if question.points.labels else KernelRidgeCV
+    kind = KernelRidgeClassifierCV if question.points.labels else KernelRidgeCV
     return kind(kernels, ALPHAS, fit_intercept=question.intercept)
 
 
 def errors_of(search: Estimator, question: Question) -> Array:
     """The errors of every candidate of a fitted search (kernels x alphas)."""
     scores = np.reshape(search.cv_results_["mean_test_score"], (len(search.kernels_), len(search.alphas_)))
-    return np.asarray(as_error(scores, question))
+    return as_error(scores, question)
 
 
-def as_error(scores: Any, question: Question) -> Any:
+def as_error(scores: float | Array, question: Question) -> Array:
     """Shares of wrong labels from accuracies, or root mean squared errors from negative mean squared ones."""
-    return 1.0 - scores if question.points.labels else np.sqrt(-scores)
+    return np.asarray(1.0 - scores if question.points.labels else np.sqrt(-scores))
 
 
 def _root(values: Array) -> float:
     return float(np.sqrt(np.mean(values**2)))
 
 
-def _image(K: Array) -> dict[str, Any]:
+def _image(K: Array) -> Answer:
     """The matrix as bytes between its smallest and its largest entry."""
     low, high = float(K.min()), float(K.max())
     levels = np.round(255 * (K - low) / (high - low if high > low else 1.0)).astype(np.uint8)
     return {"size": len(K), "low": low, "high": high, "bytes": base64.b64encode(levels.tobytes()).decode()}
 
 
-def plain(told: Any) -> Any:
+def plain(told: object) -> object:
     """Numbers and lists as JSON has them; numbers that are not finite are null."""
     if isinstance(told, dict):
         return {name: plain(value) for name, value in told.items()}

@@ -8,18 +8,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from mercer import models
 from mercer.errors import InputError, sentence
-from mercer.lab.answers import estimator_of
+from mercer.lab.answers import estimator_of, fitted_model
 from mercer.lab.jobs import Job
 from mercer.lab.questions import Question, read_question
 from mercer.report import write_report
 from mercer.runtime.disk import write_whole
 
+EXPORTS = ("model", "report", "python")
 # The modules of the page, each after those that it imports.
 MODULES = (
     "samples.js", "problems.js", "state.js", "kernels.js", "algebra.js", "systems.js", "losses.js", "local.js",
@@ -29,13 +29,15 @@ _LINKED = re.compile(r"^import [^;]*;\n|^export (?=const|class|function|async)",
 _SCRIPT = '<script type="module" src="app.js"></script>'
 
 
-def export(what: str, asked: Any, job: Job | None, folder: Path | None = None) -> bytes:
+def export(what: str, asked: object, job: Job | None, folder: Path | None = None) -> bytes:
     """The bytes of a file, which is written to `folder` for the moment if it must be one."""
     question = read_question(asked)
     if what == "report" and question.loss != "squared":
         way = "Choose the squared loss, or export a model file or Python code."
         raise InputError(sentence("The loss of reports", "'squared'", repr(question.loss), way))
-    return EXPORTS[what](question, job, folder)
+    if what == "report":
+        return _report(job, folder)
+    return _python_lines(question) if what == "python" else _model_file(question, folder)
 
 
 def _through_file(folder: Path | None, write: Callable[[Path], None]) -> bytes:
@@ -45,15 +47,13 @@ def _through_file(folder: Path | None, write: Callable[[Path], None]) -> bytes:
         return path.read_bytes()
 
 
-def model_file(question: Question, _job: Job | None, folder: Path | None) -> bytes:
+def _model_file(question: Question, folder: Path | None) -> bytes:
     """The model of the sliders, as `mercer.save` writes it."""
-    kind, settings = estimator_of(question)
-    model = kind(question.alpha, kernel=question.kernel, fit_intercept=question.intercept, **settings)
-    model.fit(question.points.X, question.points.y)
+    model = fitted_model(question)
     return _through_file(folder, lambda path: models.save(model, path))
 
 
-def report_page(_question: Question, job: Job | None, folder: Path | None) -> bytes:
+def _report(job: Job | None, folder: Path | None) -> bytes:
     """The report of a search that is done."""
     if job is None or job.result is None:
         raise InputError("There is no report before a search is done. Run the search first.")
@@ -64,7 +64,7 @@ def report_page(_question: Question, job: Job | None, folder: Path | None) -> by
     return _through_file(folder, lambda path: write_report(search, X, points.y, path, evaluation=nested, target="y"))
 
 
-def python_lines(question: Question, _job: Job | None, _folder: Path | None) -> bytes:
+def _python_lines(question: Question) -> bytes:
     """Lines of Python that fit the same model to the same points."""
     points, (kind, settings) = question.points, estimator_of(question)
     more = ", ".join(f"{name}={value!r}" for name, value in ({"fit_intercept": question.intercept} | settings).items())
@@ -82,13 +82,6 @@ def python_lines(question: Question, _job: Job | None, _folder: Path | None) -> 
         "",
     ]
     return "\n".join(lines).encode()
-
-
-EXPORTS: dict[str, Callable[[Question, Job | None, Path | None], bytes]] = {
-    "model": model_file,
-    "report": report_page,
-    "python": python_lines,
-}
 
 
 def write_static(folder: Path) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +14,8 @@ from mercer.data.rows import Estimator
 from mercer.errors import InputError, MercerError
 from mercer.estimators.evaluation import nested_cross_validate
 from mercer.lab.answers import ALPHAS, WIDTHS, around, as_error, errors_of, quiet, search_of
-from mercer.lab.questions import Question, read_question
-from mercer.runtime.progress import listening
+from mercer.lab.questions import Answer, Question, read_question
+from mercer.runtime.progress import Listener, listening
 from mercer.text import round_numbers
 
 _RUNNING, _KEPT = 2, 8
@@ -53,7 +52,7 @@ class Job:
     question: Question
     told: str = "starting"
     share: float = 0.0
-    result: dict[str, Any] | None = None
+    result: Answer | None = None
     error: str = ""
     search: Estimator = None
     nested: Any = None
@@ -65,7 +64,7 @@ class Job:
         """True while the search runs."""
         return self.thread is not None and self.thread.is_alive()
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Answer:
         """What the page shows."""
         return {
             "running": self.running,
@@ -88,7 +87,7 @@ class Job:
         except Exception as error:  # noqa: BLE001 - a thread has nobody else to tell
             self.error = f"The search failed: {type(error).__name__}."
 
-    def _heard(self, base: float, width: float) -> Any:
+    def _heard(self, base: float, width: float) -> Listener:
         def heard(what: str, done: int, total: int | None) -> None:
             self._go_on()
             self.told = f"{what}: {done}" + (f" of {total}" if total else "")
@@ -133,10 +132,10 @@ class Jobs:
     """The searches of a session: few run at once, and few are kept."""
 
     def __init__(self) -> None:
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._jobs: dict[str, Job] = {}  # the oldest first
         self._lock = threading.Lock()
 
-    def start(self, asked: Any) -> str:
+    def start(self, asked: object) -> str:
         """A new search; its name."""
         job, name = Job(read_question(asked)), secrets.token_hex(8)
         with self._lock:
@@ -150,7 +149,7 @@ class Jobs:
             self._jobs[name] = job
         return name
 
-    def get(self, name: Any) -> Job:
+    def get(self, name: object) -> Job:
         """The search of this name."""
         job = self._jobs.get(name) if isinstance(name, str) else None
         if job is None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, sentence
 from mercer.kernels import Kernel, parse
+
+Answer: TypeAlias = dict[str, object]  # what the page is told: numbers, texts, lists and arrays by name
 
 MOST_ROWS = 300  # that the page plays with
 MOST_PLACES = 4096  # that a curve or a map is drawn at
@@ -55,11 +57,11 @@ class Question:
     kernel: Kernel
     alpha: float
     intercept: bool
-    at: Any
+    at: XLike
     loss: str = "squared"
 
 
-def read_question(asked: Any) -> Question:
+def read_question(asked: object) -> Question:
     """The question, or an `InputError` in a sentence."""
     if not isinstance(asked, Mapping):
         raise InputError(sentence("The request", "an object with points, kernel and alpha", type(asked).__name__))
@@ -67,10 +69,8 @@ def read_question(asked: Any) -> Question:
     alpha = _number(asked.get("alpha", 1.0), "alpha")
     if not 0 < alpha <= 1e12:
         raise InputError(sentence("alpha", "above 0 and at most 1e12", alpha))
-    at = asked.get("at", [])
-    at = (
-        _words(at, 2 * _MOST_WORDS) if points.words else _rows(at, MOST_PLACES, "places", np.asarray(points.X).shape[1])
-    )
+    at: XLike = asked.get("at", [])
+    at = _words(at, 2 * _MOST_WORDS) if points.words else _rows(at, MOST_PLACES, "places", points.X.shape[1])
     loss, known = asked.get("loss", "squared"), _LOSSES[points.labels]
     if loss not in known:
         kind = "labels" if points.labels else "numbers"
@@ -78,7 +78,7 @@ def read_question(asked: Any) -> Question:
     return Question(points, read_kernel(asked.get("kernel")), alpha, asked.get("intercept") is True, at, loss)
 
 
-def read_kernel(text: Any) -> Kernel:
+def read_kernel(text: object) -> Kernel:
     """The kernel that a text describes."""
     if isinstance(text, str) and not text.strip():
         raise InputError("Write a kernel, such as Gaussian(width=1).")
@@ -94,7 +94,7 @@ def _parts(kernel: Kernel) -> int:
     return 1 + sum(_parts(part) for part in kernel.parts())
 
 
-def read_points(given: Any) -> Points:
+def read_points(given: object) -> Points:
     """Points as the page sends them: x, y, and whether y has labels."""
     if not isinstance(given, Mapping) or "x" not in given or "y" not in given:
         raise InputError(sentence("points", "an object with x and y", type(given).__name__))
@@ -111,13 +111,13 @@ def read_points(given: Any) -> Points:
     return Points(X, y, labels)
 
 
-def _number(given: Any, what: str) -> float:
+def _number(given: object, what: str) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or abs(given) > 1e300 or math.isnan(given):
         raise InputError(sentence(what, "a number", repr(given)[:40]))
     return float(given)
 
 
-def _rows(given: Any, most: int, what: str, columns: int | None) -> Array:
+def _rows(given: object, most: int, what: str, columns: int | None) -> Array:
     if not isinstance(given, list) or len(given) > most:
         got = f"{len(given)}" if isinstance(given, list) else type(given).__name__
         raise InputError(sentence(what, f"a list of at most {most}", got))
@@ -136,7 +136,7 @@ def _rows(given: Any, most: int, what: str, columns: int | None) -> Array:
     return found
 
 
-def _words(given: Any, most: int) -> list[str]:
+def _words(given: object, most: int) -> list[str]:
     if not isinstance(given, list) or len(given) > most or not all(isinstance(each, str) for each in given):
         raise InputError(f"Words must be a list of at most {most} texts.")
     if any(len(each) > _LONGEST_WORD for each in given):

@@ -18,12 +18,14 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from types import FrameType
 from typing import Any
 from urllib.parse import unquote
 
 import anyio
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -35,6 +37,7 @@ from mercer.errors import InputError, MercerError
 from mercer.lab.answers import ANSWERS, answer, plain
 from mercer.lab.exports import EXPORTS, MODULES, export, page_text
 from mercer.lab.jobs import Jobs
+from mercer.lab.questions import Answer
 from mercer.lab.uploads import LARGEST, Uploads
 
 LOOPBACK = "127.0.0.1"
@@ -49,14 +52,14 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_HEADERS = {
-    "content-security-policy": POLICY,
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
-}
+_HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+]
 
 
 class Guard:
@@ -73,28 +76,21 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [
-                    *message.get("headers", []),
-                    *((name.encode(), value.encode()) for name, value in _HEADERS.items()),
-                ]
+                message["headers"] = [*message.get("headers", []), *_HEADERS]
             await send(message)
 
-        if refused := self._reason_to_refuse(scope):
+        if refused := self._reason_to_refuse(Headers(scope=scope)):
             await PlainTextResponse(refused, 403)(scope, receive, guarded)
             return
         await self.app(scope, receive, guarded)
 
-    def _reason_to_refuse(self, scope: Scope) -> str:
-        found: dict[str, list[str]] = {}
-        for name, value in scope["headers"]:
-            found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-        host = found.get("host", [])
+    def _reason_to_refuse(self, headers: Headers) -> str:
+        host = headers.getlist("host")
         if len(host) != 1 or host[0].lower() not in self.hosts:
             return "This address is not served here."
-        origins = found.get("origin", [])
-        if any(origin.lower() not in {f"http://{each}" for each in self.hosts} for origin in origins):
-            return "Pages from elsewhere are not answered."
-        if any(site not in ("none", "same-origin") for site in found.get("sec-fetch-site", [])):
+        origins = {f"http://{each}" for each in self.hosts}
+        elsewhere = any(origin.lower() not in origins for origin in headers.getlist("origin"))
+        if elsewhere or any(site not in ("none", "same-origin") for site in headers.getlist("sec-fetch-site")):
             return "Pages from elsewhere are not answered."
         return ""
 
@@ -197,7 +193,7 @@ class Lab:
     async def asked(self, request: Request) -> Response:
         """The answer to a question, in JSON; or what is wrong with it, in a sentence."""
         what = request.path_params["what"]
-        if not self._known(request) or (what not in ANSWERS and what not in self._own):
+        if not self._known(request) or what not in ("table", *ANSWERS, *self._own):
             return PlainTextResponse("Not found.", 404)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != ("application/octet-stream" if what == "table" else "application/json"):
@@ -232,7 +228,7 @@ class Lab:
         finally:
             self._waiting -= 1
 
-    def _answer(self, what: str, raw: bytes, headers: Any) -> Response:
+    def _answer(self, what: str, raw: bytes, headers: Headers) -> Response:
         try:
             if what == "table":
                 key, upload = self.uploads.read(raw, _file_name(unquote(headers.get("x-name", ""))))
@@ -252,26 +248,25 @@ class Lab:
             return _error_response(f"This could not be worked out ({type(error).__name__}).", 200)
 
     @cached_property
-    def _own(self) -> dict[str, Any]:
-        """What is answered from what the server keeps; `table` comes as bytes."""
+    def _own(self) -> dict[str, Callable[[dict[str, Any]], Answer | Response]]:
+        """What is answered from what the server keeps, but for `table`, which comes as bytes."""
         return {
-            "table": None,
             "start": lambda _: {"tables": self.uploads.descriptions(), "opened": self.opened},
             "columns": lambda asked: self.uploads.get(asked.get("key")).points(
                 asked.get("axes"), asked.get("target"), others=asked.get("others") is True
             ),
             "search": lambda asked: {"job": self.jobs.start(asked)},
             "progress": lambda asked: self.jobs.get(asked.get("job")).state(),
-            "stop": lambda asked: self._stop(asked.get("job")),
+            "stop": self._stop,
             "export": self._export,
         }
 
-    def _stop(self, name: Any) -> dict[str, Any]:
-        job = self.jobs.get(name)
+    def _stop(self, asked: dict[str, Any]) -> Answer:
+        job = self.jobs.get(asked.get("job"))
         job.stop.set()
         return job.state()
 
-    def _export(self, asked: Any) -> Response:
+    def _export(self, asked: dict[str, Any]) -> Response:
         what = asked.get("what")
         if not isinstance(what, str) or what not in EXPORTS:
             raise InputError(f"Only {', '.join(EXPORTS)} can be exported.")
@@ -282,7 +277,7 @@ class Lab:
 def _parse_request(raw: bytes) -> dict[str, Any]:
     try:
         found = json.loads(raw)
-    except (ValueError, UnicodeDecodeError):
+    except ValueError:
         raise InputError("The request must be JSON.") from None
     if not isinstance(found, dict):
         raise InputError("The request must be a JSON object.")
@@ -306,7 +301,7 @@ async def _body(request: Request, most: int) -> bytes | None:
     return b"".join(pieces)
 
 
-def _json(found: Any) -> Response:
+def _json(found: object) -> Response:
     return JSONResponse(plain(found))
 
 
@@ -359,11 +354,10 @@ def running(lab: Lab) -> Iterator[str]:
 
 
 @contextmanager
-def handling_signals(handler: Callable[[int, Any], Any]) -> Iterator[None]:
+def handling_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Handle Ctrl-C and the signals that ask a process to end in this way; those that are ignored stay ignored."""
-    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {each: signal.getsignal(each) for each in (getattr(signal, name) for name in names)}
-    before = {each: known for each, known in before.items() if known != signal.SIG_IGN}
+    there = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {each: signal.getsignal(each) for each in there if signal.getsignal(each) != signal.SIG_IGN}
     for each in before:
         signal.signal(each, handler)
     try:
@@ -373,14 +367,14 @@ def handling_signals(handler: Callable[[int, Any], Any]) -> Iterator[None]:
             signal.signal(each, known)
 
 
-def serve(table: Path | None, port: int, *, browser: bool, say: Any = print) -> None:
+def serve(table: Path | None, port: int, *, browser: bool, say: Callable[[str], None] = print) -> None:
     """Serve the page until it is interrupted; the first line that is said is its address."""
     interrupt = handling_signals(signal.default_int_handler)  # while a table is read, as Ctrl-C does
     with interrupt, bound(port) as listening, tempfile.TemporaryDirectory() as folder:
         lab = Lab(secrets.token_urlsafe(16), table, Path(folder))
         server, address = server_of(lab, listening)
 
-        def end(*_: Any) -> None:  # an exception may be lost in whatever the event loop does at that moment
+        def end(*_: object) -> None:  # an exception may be lost in whatever the event loop does at that moment
             server.should_exit = True
 
         try:

@@ -14,11 +14,11 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.lab.questions import MOST_ROWS
+from mercer.lab.questions import MOST_ROWS, Answer
 from mercer.runtime import readable
 from mercer.tables.delimited import SEPARATORS
 from mercer.tables.parquet import bytes_held, parquet_file
-from mercer.tables.reading import read_table
+from mercer.tables.reading import Reading, read_table
 
 LARGEST = 20_000_000  # bytes of an upload
 _KEPT = 4
@@ -31,14 +31,6 @@ _LARGEST_CELL = 1e100
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
-    """Two values of a column, and -1 and 1 for them; NaN where a cell is missing."""
-
-    texts: list[str]
-    signs: Array
-
-
-@dataclass(frozen=True, eq=False)
 class Upload:
     """The columns of numbers of a table, and those with two values.
 
@@ -48,34 +40,34 @@ class Upload:
         What the table is called.
     columns : dict of str to ndarray
         Numbers by column; NaN where a cell is missing.
-    labels : dict of str to Labels
-        Columns that may be labels.
+    labels : dict of str to (list of str, ndarray)
+        Columns that may be labels: their two values, and -1 and 1 for them; NaN where a cell is missing.
     notes : list of str
         What was left out, and why.
     """
 
     name: str
     columns: dict[str, Array]
-    labels: dict[str, Labels]
+    labels: dict[str, tuple[list[str], Array]]
     notes: list[str]
 
-    def description(self) -> dict[str, Any]:
+    def description(self) -> Answer:
         """What the page shows of it."""
         return {"name": self.name, "columns": list(self.columns), "labels": list(self.labels), "notes": self.notes}
 
-    def points(self, axes: Any, target: Any, *, others: bool) -> dict[str, Any]:
+    def points(self, axes: object, target: object, *, others: bool) -> Answer:
         """One or two columns and a target as points, other columns beside them; a sample of many rows is announced.
 
         Columns are standardized; `scale` has the mean and the standard deviation of each.
         """
-        names = self._axes(axes, target)
+        names, target = self._axes_and_target(axes, target)
         beside = [each for each in self.columns if each not in (*names, target)] if others else []
         notes = []
         if len(beside) > _MOST_COLUMNS - len(names):
             beside = beside[: _MOST_COLUMNS - len(names)]
             notes.append(f"Of the other columns the first {len(beside)} are used.")
         names += beside
-        y = self.labels[target].signs if target in self.labels else self.columns[target]
+        texts, y = self.labels[target] if target in self.labels else (None, self.columns[target])
         table = np.column_stack([self.columns[each] for each in names])
         whole = np.flatnonzero(np.isfinite(table).all(axis=1) & np.isfinite(y))
         if len(whole) < len(y):
@@ -96,12 +88,12 @@ class Upload:
             "names": names,
             "axes": len(names) - len(beside),
             "target": target,
-            "labels": self.labels[target].texts if target in self.labels else None,
+            "labels": texts,
             "scale": np.column_stack([centre, spread]),
             "notes": notes,
         }
 
-    def _axes(self, axes: Any, target: Any) -> list[str]:
+    def _axes_and_target(self, axes: object, target: object) -> tuple[list[str], str]:
         if not isinstance(axes, list) or not 1 <= len(axes) <= 2 or not all(isinstance(each, str) for each in axes):
             raise InputError("Choose one or two columns.")
         if target in axes or len(set(axes)) < len(axes):
@@ -111,7 +103,7 @@ class Upload:
                 raise InputError(sentence("An axis", "a column of numbers", repr(each)[:60]))
         if not isinstance(target, str) or (target not in self.columns and target not in self.labels):
             raise InputError(sentence("The target", "a column of numbers or of two labels", repr(target)[:60]))
-        return list(axes)
+        return list(axes), target
 
 
 class Uploads:
@@ -148,11 +140,11 @@ class Uploads:
             self._tables[key] = upload
         return key, upload
 
-    def descriptions(self) -> list[dict[str, Any]]:
+    def descriptions(self) -> list[Answer]:
         """All tables that are kept."""
         return [{"key": key, **upload.description()} for key, upload in self._tables.items()]
 
-    def get(self, key: Any) -> Upload:
+    def get(self, key: object) -> Upload:
         """The table of this key."""
         found = self._tables.get(key) if isinstance(key, str) else None
         if found is None:
@@ -209,18 +201,15 @@ def _bytes_at_most(file: Any) -> int:
 
 
 def _refuse_size(columns: int, rows: int, cells: int) -> None:
-    for count, most, what in (
-        (columns, _MOST_WIDE, "columns"),
-        (rows, _MOST_LONG, "rows"),
-        (cells, _MOST_CELLS, "cells"),
-    ):
+    limits = (columns, _MOST_WIDE, "columns"), (rows, _MOST_LONG, "rows"), (cells, _MOST_CELLS, "cells")
+    for count, most, what in limits:
         if count > most:
             raise InputError(f"A table for this page may have at most {most} {what}; got {count}. Open a part of it.")
 
 
-def _upload(reading: Any, name: str) -> Upload:
+def _upload(reading: Reading, name: str) -> Upload:
     columns: dict[str, Array] = {}
-    labels: dict[str, Labels] = {}
+    labels: dict[str, tuple[list[str], Array]] = {}
     notes = []
     for each, cells in reading.columns.items():
         values = np.where(cells.missing, np.nan, cells.values.astype(np.float64))[:_MOST_ROWS]
@@ -234,7 +223,7 @@ def _upload(reading: Any, name: str) -> Upload:
         if len(different) == 2:
             texts = [cells.levels[int(place)] if text else f"{place:g}" for place in different]
             signs = np.where(np.isfinite(values), np.where(values == different[1], 1.0, -1.0), np.nan)
-            labels[each] = Labels(texts, signs)
+            labels[each] = texts, signs
         elif text:
             notes.append(f"Column {each!r} is text and is left out.")
     if not columns or len(set(columns) | set(labels)) < 2:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Estimator
@@ -67,7 +66,7 @@ def save(model: Estimator, path: str | os.PathLike[str], *, rows: bool = True) -
     write_whole(place, [packed(text, arrays)])
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> Estimator:
     """Read a model that `save` wrote. Nothing in the file is run or imported.
 
     Parameters

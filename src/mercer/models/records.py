@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -22,17 +22,20 @@ from mercer.models.schema import (
     MODELS,
     PARTS,
     STAND_INS,
+    TRANSFORMERS,
+    attributes,
     build,
+    check_steps,
     check_works,
     fields_of,
-    is_fitted,
     make_part,
-    need,
     params_of,
+    plain_value,
+    read_plain,
+    read_transformer,
     state_of,
 )
-from mercer.models.transformers import TRANSFORMERS, attributes, check_steps, plain_value, read_plain, read_transformer
-from mercer.models.values import Reader, Writer, names_in
+from mercer.models.values import Json, Reader, Writer, names_in, need
 from mercer.runtime.container import dumps, loads
 from mercer.tables import TableEncoder
 
@@ -57,21 +60,21 @@ class FileStamp:
         return cls(when, {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES})
 
     @classmethod
-    def read(cls, record: dict[str, Any]) -> FileStamp:
+    def read(cls, record: dict[str, Json]) -> FileStamp:
         """From a record."""
         when, versions = record["when"], record["versions"]
-        if type(when) is not str or not _WHEN.fullmatch(when) or not isinstance(versions, dict):
-            raise ModelFileError("its date is missing or invalid.")
+        dated = type(when) is str and _WHEN.fullmatch(when) and isinstance(versions, dict)
+        need(dated, "its date is missing or invalid")
         named = [*versions, *versions.values()]
-        if not all(type(each) is str and len(each) < 100 and each.isprintable() for each in named):
-            raise ModelFileError("its list of versions is invalid.")
+        sound = all(type(each) is str and len(each) < 100 and each.isprintable() for each in named)
+        need(sound, "its list of versions is invalid")
         return cls(when, versions)
 
 
 class ModelWriter(Writer):
     """Writes values, and what models are made of."""
 
-    def special(self, value: Any, what: str) -> Any:
+    def special(self, value: Any, what: str) -> Json:
         """A value by its fields, an estimator, a transformer, or a Pipeline."""
         if type(value) in STAND_INS:
             value = STAND_INS[type(value)](value)
@@ -89,22 +92,21 @@ class ModelWriter(Writer):
         plain = plain_value(value)
         return super().special(value, what) if plain is None else plain
 
-    def _named(self, values: dict[str, Any], owner: str) -> dict[str, Any]:
+    def _named(self, values: dict[str, object], owner: str) -> dict[str, Json]:
         return {name: self.value(value, f"{name} of {owner}") for name, value in sorted(values.items())}
 
 
 class ModelReader(Reader):
     """Reads values and models, each validated before it is returned."""
 
-    def special(self, given: dict[str, Any]) -> Any:
+    def special(self, given: dict[str, Json]) -> Any:
         """A value of a class in the tables, with the fields or attributes that it has and no others."""
         word = given["is"]
         if word == "part":
             return make_part(given["class"], self._named(given["with"]))
         if word == "model":
             name = given["class"]
-            if name not in ESTIMATORS:
-                raise ModelFileError(f"it contains a model of the class {str(name)[:40]!r}, which is unknown.")
+            need(name in ESTIMATORS, f"it contains a model of the class {str(name)[:40]!r}, which is unknown")
             return build(name, self._named(given["params"]), self._named(given["fitted"]))
         if word == "pipeline":
             return _pipeline([(step, self.value(each)) for step, each in given["steps"]])
@@ -112,11 +114,11 @@ class ModelReader(Reader):
             return read_transformer(given["class"], self._named(given["with"]))
         return read_plain(given) if word in ("slice", "dtype", "type") else super().special(given)
 
-    def _named(self, given: dict[str, Any]) -> dict[str, Any]:
+    def _named(self, given: dict[str, Json]) -> dict[str, Any]:
         return {name: self.value(value) for name, value in given.items()}
 
 
-def _pipeline(steps: list[tuple[str, Any]]) -> Pipeline:
+def _pipeline(steps: list[tuple[str, Estimator]]) -> Pipeline:
     """A Pipeline, after validation of its steps."""
     names = [name for name, _ in steps]
     kinds = (TableEncoder, Pipeline, str, type(None), *TRANSFORMERS.values())
@@ -135,7 +137,7 @@ def written(model: Estimator, stamp: FileStamp) -> tuple[str, dict[str, Array]]:
     return dumps(record | {"when": stamp.when, "versions": stamp.versions}), writer.arrays
 
 
-def restored(text: str, arrays: dict[str, Array]) -> Any:
+def restored(text: str, arrays: dict[str, Array]) -> Estimator:
     """The model that a record speaks of; written again it would be the same record."""
     record = loads(text, "its record")
     try:
@@ -154,12 +156,11 @@ def restored(text: str, arrays: dict[str, Array]) -> Any:
     except MISFITS as problem:
         reason = f" ({problem})" if isinstance(problem, InputError) else ""
         raise ModelFileError(f"its parts are inconsistent{reason}.") from None
-    if not same:
-        raise ModelFileError("its content is not in the form that mercer writes; the file may have been edited.")
+    need(same, "its content is not in the form that mercer writes; the file may have been edited")
     return model
 
 
-def account(model: Estimator) -> dict[str, Any]:
+def account(model: Estimator) -> dict[str, Json]:
     """What a model is, in a few words."""
     name = type(model).__name__
     if isinstance(model, TableModel):
@@ -197,15 +198,14 @@ def _alphas(model: Estimator) -> list[float]:
     return list(np.unique(alphas).tolist())
 
 
-def check_account(record: dict[str, Any]) -> dict[str, Any]:
+def check_account(record: dict[str, Json]) -> dict[str, Json]:
     """The account in a record whose model has not been read."""
     found = record["account"]
     texts = [found[name] for name in ("class", "kernel", "alpha")]
     counts = [found["rows"], 0 if found["columns"] is None else found["columns"]]
     sound = all(type(text) is str and text.isprintable() for text in texts)
     sound = sound and all(type(count) is int and count >= 0 for count in counts)
-    if not sound or len(found) != 5 or found["class"] not in {*MODELS, "Pipeline"}:
-        raise ModelFileError("its summary is invalid.")
+    need(sound and len(found) == 5 and found["class"] in {*MODELS, "Pipeline"}, "its summary is invalid")
     return dict(found)
 
 
@@ -225,5 +225,5 @@ def check_model(model: Estimator) -> None:
         check_model(model.model)
     if getattr(model, "extra", None):
         raise InputError(f"This {name} cannot be saved: files hold no estimators of `extra`. Fit it without extra.")
-    if not is_fitted(model):
+    if not is_dataclass(model) and not any(attribute.endswith("_") for attribute in vars(model)):
         raise InputError(f"This {name} is not fitted yet. Call fit before save.")

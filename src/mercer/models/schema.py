@@ -1,21 +1,25 @@
-"""What files hold: classes whose values are their fields, estimators with what is not derived, and stand-ins."""
+"""What files hold: classes whose values are their fields, estimators with what is not derived, transformers."""
 
 from __future__ import annotations
 
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
+from sklearn import decomposition, feature_selection, impute, preprocessing
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 import mercer.estimators as catalogue
-from mercer.data.folds import Folds, Split
-from mercer.data.rows import Array, Estimator
-from mercer.errors import ModelFileError
+from mercer.data.folds import Folds
+from mercer.data.rows import Estimator, XLike
+from mercer.errors import InputError, ModelFileError
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.local import LocalCore
 from mercer.estimators.nystroem import NystroemCore
@@ -24,7 +28,8 @@ from mercer.estimators.parameters import validate
 from mercer.estimators.table_model import FeatureClassifier, FeatureRegressor, TableModel
 from mercer.estimators.targets import Temperature
 from mercer.local.cells import LocalFit
-from mercer.models.cells import cells_record, read_cells
+from mercer.models.stand_ins import StoredCells, StoredFolds, StoredPlan, StoredRoute, StoredTable
+from mercer.models.values import Json, need
 from mercer.selection.table import Winner
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.losses import LOSSES, Logistic, Softmax
@@ -46,107 +51,6 @@ MODELS: dict[str, type] = {
 }  # fmt: skip
 
 
-def need(sound: Any, what: str) -> None:
-    """Raise a ModelFileError with this text unless `sound`."""
-    if not sound:
-        raise ModelFileError(f"{what}.")
-
-
-@dataclass(frozen=True)
-class StoredTable:
-    """The table of a search as its text."""
-
-    words: str
-
-    def text(self, choice: Any = None, folds: Any = None) -> str:
-        """The table as the search itself prints it."""
-        return self.words
-
-
-@dataclass(frozen=True)
-class StoredRoute:
-    """The name of the route of a search."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class StoredPlan:
-    """The plan of a search: the route that was chosen."""
-
-    chosen: StoredRoute
-
-
-class StoredSplit(Split):
-    """A fold of a partition by the rows that it tests."""
-
-    n: int
-
-    def __init__(self, test: Array, n: int) -> None:
-        object.__setattr__(self, "test", test)
-        object.__setattr__(self, "n", n)
-
-    @property
-    def train(self) -> Array:
-        """Every other row."""
-        return np.delete(np.arange(self.n), self.test)
-
-    @property
-    def train_count(self) -> int:
-        """How many other rows there are."""
-        return self.n - len(self.test)
-
-    def removed(self, n: int) -> Array:
-        """The rows tested."""
-        return self.test
-
-
-@dataclass(frozen=True, eq=False)
-class StoredFolds:
-    """Folds as the number of the fold of each row, one array per repeat; none for splits that are no partition."""
-
-    n: int
-    label: str
-    numbers: list[Array]
-
-    @classmethod
-    def of(cls, folds: Folds) -> StoredFolds:
-        """From folds."""
-        numbers = []
-        for repeat in folds.repeats if folds.partition else ():
-            numbers.append(np.empty(folds.n, dtype=np.int64))
-            for place, split in enumerate(repeat):
-                numbers[-1][split.test] = place
-        return cls(folds.n, folds.label, numbers)
-
-    def restore(self) -> Folds:
-        """The folds; those that are no partition by their label alone."""
-        repeats = []
-        for numbers in self.numbers:
-            counts = np.bincount(numbers)
-            need(numbers.shape == (self.n,) and len(counts) > 1 and counts.all(), "its folds are inconsistent")
-            order = np.argsort(numbers, kind="stable")
-            repeats.append(tuple(StoredSplit(test, self.n) for test in np.split(order, np.cumsum(counts)[:-1])))
-        nothing = np.empty(0, dtype=np.int64)
-        return Folds(self.n, tuple(repeats) or ((Split(nothing, nothing),),), self.label)
-
-
-@dataclass(frozen=True, eq=False)
-class StoredCells:
-    """A fit in cells as its arrays, those of all cells joined."""
-
-    record: dict[str, Any]
-
-    @classmethod
-    def of(cls, fitted: LocalFit) -> StoredCells:
-        """From a fit."""
-        return cls(cells_record(fitted))
-
-    def restore(self) -> LocalFit:
-        """The fit."""
-        return read_cells(self.record)
-
-
 # Values that are their fields, and what stands for values that are more than that.
 PARTS: dict[str, type] = {
     cls.__name__: cls
@@ -156,8 +60,38 @@ PARTS: dict[str, type] = {
         *LOSSES.values(), Logistic, Softmax, FeatureRegressor, FeatureClassifier, TableModel,
     )
 }  # fmt: skip
-STAND_INS: dict[type, Callable[[Any], Any]] = {Folds: StoredFolds.of, LocalFit: StoredCells.of}
+STAND_INS: dict[type, Callable[[Any], object]] = {Folds: StoredFolds.of, LocalFit: StoredCells.of}
 ESTIMATORS = {name: cls for name, cls in MODELS.items() if not is_dataclass(cls)}
+
+# Transformers whose attributes are numbers, strings, arrays, and collections of these or of one another.
+TRANSFORMERS: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        preprocessing.StandardScaler,
+        preprocessing.MinMaxScaler,
+        preprocessing.MaxAbsScaler,
+        preprocessing.RobustScaler,
+        preprocessing.Normalizer,
+        preprocessing.Binarizer,
+        preprocessing.PowerTransformer,
+        preprocessing.QuantileTransformer,
+        preprocessing.PolynomialFeatures,
+        preprocessing.FunctionTransformer,  # of a ColumnTransformer that passes columns through; functions are refused
+        preprocessing.OneHotEncoder,
+        preprocessing.OrdinalEncoder,
+        preprocessing.TargetEncoder,
+        impute.SimpleImputer,
+        impute.MissingIndicator,
+        decomposition.PCA,
+        decomposition.TruncatedSVD,
+        feature_selection.VarianceThreshold,
+        ColumnTransformer,
+        FeatureUnion,
+    )
+}
+_SCALARS: dict[str, type] = {
+    cls.__name__: cls for cls in (np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_, int, float)
+}
 
 # Attributes that follow from the others, and what `publish` or a new fit makes: of all, and of subclasses of a class.
 _DERIVED = {"cv_results_", "tuned_"}
@@ -171,7 +105,7 @@ _DERIVED_OF: dict[type, set[str]] = {
 }  # fmt: skip
 
 
-def state_of(model: Estimator) -> dict[str, Any]:
+def state_of(model: Estimator) -> dict[str, object]:
     """The attributes of a fitted estimator that are stored."""
     left_out = {*_derived(type(model)), *model.get_params(deep=False)}
     state = {name: value for name, value in vars(model).items() if name not in left_out}
@@ -182,9 +116,9 @@ def state_of(model: Estimator) -> dict[str, Any]:
     return state
 
 
-def params_of(model: Estimator) -> dict[str, Any]:
+def params_of(model: Estimator) -> dict[str, object]:
     """The parameters of an estimator, as they were at fit."""
-    given: dict[str, Any] = model.get_params(deep=False)
+    given: dict[str, object] = model.get_params(deep=False)
     return given | {name: value for name, value in vars(model).get("_as_fitted", {}).items() if name in given}
 
 
@@ -193,7 +127,7 @@ def _derived(cls: type) -> set[str]:
     return _DERIVED.union(*(names for base, names in _DERIVED_OF.items() if issubclass(cls, base)))
 
 
-def build(name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
+def build(name: str, params: dict[str, Any], state: dict[str, Any]) -> Estimator:
     """An estimator from its parameters and stored attributes."""
     cls = ESTIMATORS[name]
     model: Estimator = cls(**params)
@@ -216,7 +150,7 @@ def build(name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
     return model
 
 
-def make_part(name: str, values: dict[str, Any]) -> Any:
+def make_part(name: str, values: dict[str, Any]) -> object:
     """A value from its fields, each of the type that it is declared with, and arrays of finite numbers."""
     cls = PARTS[name]
     hints = _hints(cls)
@@ -247,7 +181,7 @@ def _check_ridge(part: FittedRidge) -> None:
     need(values.dtype == object or finite, "X of a FittedRidge must be finite numbers")
 
 
-def fields_of(part: Any) -> dict[str, Any]:
+def fields_of(part: Any) -> dict[str, object]:
     """The fields of a value that do not have their default."""
     held = {field.name: (getattr(part, field.name), field.default) for field in fields(part)}
     return {
@@ -256,7 +190,7 @@ def fields_of(part: Any) -> dict[str, Any]:
 
 
 @lru_cache
-def _hints(cls: type) -> dict[str, Any]:
+def _hints(cls: type) -> dict[str, object]:
     hints = typing.get_type_hints(cls)
     return {field.name: hints[field.name] for field in fields(cls)}
 
@@ -283,6 +217,71 @@ def _matches(value: Any, hint: Any) -> bool:
     return all(_matches(each, inner[0]) for each in value)
 
 
+def attributes(transformer: Estimator) -> dict[str, object]:
+    """All that a transformer holds; functions that chose columns are replaced by the columns."""
+    held = dict(vars(transformer))
+    if isinstance(transformer, ColumnTransformer) and "transformers_" in held:
+        chosen = {name: columns for name, _, columns in transformer.transformers_}
+        held["transformers"] = [(name, step, chosen.get(name, given)) for name, step, given in transformer.transformers]
+    return held
+
+
+def plain_value(value: object) -> dict[str, Json] | None:
+    """Values that only transformers hold, as JSON has them: slices, types of numbers; None for others."""
+    if isinstance(value, slice):
+        ends = (value.start, value.stop, value.step)
+        return {"is": "slice", "of": [None if end is None else int(end) for end in ends]}
+    if isinstance(value, np.dtype) and value.kind in "biufUO":
+        return {"is": "dtype", "of": value.str}
+    if isinstance(value, type) and _SCALARS.get(value.__name__) is value:
+        return {"is": "type", "of": value.__name__}
+    return None
+
+
+def read_plain(given: dict[str, Json]) -> slice | np.dtype[Any] | type:
+    """The value that `plain_value` wrote."""
+    if given["is"] == "slice" and all(end is None or type(end) is int for end in given["of"]):
+        return slice(*given["of"])
+    return np.dtype(given["of"]) if given["is"] == "dtype" else _SCALARS[given["of"]]
+
+
+def read_transformer(name: str, held: dict[str, object]) -> Estimator:
+    """A transformer with these attributes."""
+    cls = TRANSFORMERS.get(name)
+    if cls is None or not all(type(key) is str and key.isidentifier() for key in held):
+        raise ModelFileError(f"it contains a transformer {str(name)[:40]!r}, which is unknown.")
+    transformer: Any = object.__new__(cls)
+    vars(transformer).update(held)
+    return transformer
+
+
+def check_steps(pipeline: Pipeline) -> None:
+    """Raise an error unless all transformers of a Pipeline are fitted and can be saved."""
+    for _, step in pipeline.steps[:-1]:
+        try:
+            if hasattr(step, "fit"):  # neither None nor "passthrough"
+                check_is_fitted(step)
+        except NotFittedError:
+            raise InputError("This Pipeline is not fitted yet. Call fit before save.") from None
+        _check_kind(step)
+
+
+def _check_kind(step: Estimator) -> None:
+    """Raise an error unless a fitted transformer, and those inside of it, can be saved."""
+    if step is None or isinstance(step, str | TableEncoder):  # "passthrough" and "drop" are strings
+        return
+    for attribute in ("steps", "transformers_", "transformer_list"):  # Pipeline, ColumnTransformer, FeatureUnion
+        for _, inner, *_ in getattr(step, attribute, ()):
+            _check_kind(inner)
+    function = isinstance(step, preprocessing.FunctionTransformer) and (step.func or step.inverse_func)
+    if function or not (isinstance(step, Pipeline) or TRANSFORMERS.get(type(step).__name__) is type(step)):
+        known = ", ".join(["TableEncoder", *(name for name in TRANSFORMERS if name != "FunctionTransformer")])
+        raise InputError(
+            f"{type(step).__name__} of the Pipeline cannot be saved: model files contain no code. Use one of {known}; "
+            "or transform the rows yourself and save a model of the transformed rows."
+        )
+
+
 def check_works(model: Estimator) -> None:
     """Predict a row or two: raises an error if the parts of a model do not fit one another."""
     if isinstance(model, Pipeline):
@@ -298,13 +297,8 @@ def check_works(model: Estimator) -> None:
         shape = len(model.landmarks_), len(model.encoder_.names_out_)
         need(model.landmarks_.shape == shape and len(model._dual) == shape[0], "its landmarks are inconsistent")
     elif not isinstance(model, TableEncoder):
-        rows: Any = np.zeros((2, getattr(model, "columns", 1)))
+        rows: XLike = np.zeros((2, getattr(model, "columns", 1)))
         rows = getattr(model, "landmarks_", getattr(model, "X_fit_", rows))
         found = model.predict(rows[:2])
         finite = found.dtype.kind != "f" or bool(np.isfinite(found).all())
         need(len(found) == min(2, rows.shape[0]) and finite, "it does not predict its own rows")
-
-
-def is_fitted(model: Estimator) -> bool:
-    """Whether `fit` has set attributes; models that are their fields always are."""
-    return is_dataclass(model) or any(name.endswith("_") for name in vars(model))

@@ -9,24 +9,33 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, ModelFileError, sentence
 from mercer.kernels import Exp, Kernel, Normalized, On, Power, Product, Scaled, Sum
 from mercer.kernels.notation import NAMES
 from mercer.runtime import available_bytes, readable
 from mercer.runtime.container import CODES, LARGEST, count_values, digest_of, dumps, loads
 
+Json: TypeAlias = Any  # what JSON holds: numbers, texts, lists, and objects that say what they are
+
 KERNELS: dict[str, type[Kernel]] = {
     cls.__name__: cls for cls in (*NAMES.values(), Sum, Product, Scaled, Power, Exp, On, Normalized)
 }
-_COLLECTIONS: dict[str, Callable[[list[Any]], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+_COLLECTIONS: dict[str, Callable[[list[Any]], object]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+_ARRAYS = ("array", "texts", "objects")
 _ENDLESS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _LAST_LETTER = 0x10FFFF
 _VALUE = 150  # bytes that a value in JSON takes at most while it is read
+
+
+def need(sound: object, what: str) -> None:
+    """Raise a ModelFileError with this text unless `sound`."""
+    if not sound:
+        raise ModelFileError(f"{what}.")
 
 
 class Writer:
@@ -42,7 +51,7 @@ class Writer:
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
 
-    def value(self, value: Any, what: str) -> Any:
+    def value(self, value: Any, what: str) -> Json:
         """Any value that there is a word for; `what` names it where there is none."""
         if isinstance(value, np.generic):
             value = value.item()
@@ -60,7 +69,7 @@ class Writer:
             return self._sparse(value.tocsr(), what)
         return self._collection(value, what)
 
-    def _collection(self, value: Any, what: str) -> Any:
+    def _collection(self, value: Any, what: str) -> Json:
         if type(value) is dict:
             return {"is": "dict", "of": [[self.value(k, what), self.value(v, what)] for k, v in value.items()]}
         if type(value) not in (list, *_COLLECTIONS.values()):
@@ -70,7 +79,7 @@ class Writer:
             return items
         return {"is": type(value).__name__, "of": items if type(value) is tuple else sorted(items, key=dumps)}
 
-    def special(self, value: Any, what: str) -> Any:
+    def special(self, value: object, what: str) -> Json:
         """What only the models know; here nothing."""
         got = f"{value!r}" if len(f"{value!r}") < 100 else type(value).__name__
         raise InputError(
@@ -78,14 +87,14 @@ class Writer:
             f"these; got {got}. Set it to such a value with set_params, then save."
         )
 
-    def _number(self, value: float, what: str) -> Any:
+    def _number(self, value: float, what: str) -> Json:
         if isinstance(value, float):
             return value if math.isfinite(value) else {"is": "float", "of": str(value)}
         if abs(value) >= LARGEST:
             raise InputError(f"{what} cannot be saved: it must be an integer of at most 63 bits; got {value:.6g}.")
         return value
 
-    def kernel(self, kernel: Kernel) -> Any:
+    def kernel(self, kernel: Kernel) -> Json:
         """The class of a kernel and its parameters."""
         name = type(kernel).__name__
         if KERNELS.get(name) is not type(kernel):
@@ -97,7 +106,7 @@ class Writer:
             )
         return {"is": "kernel", "class": name, "with": {n: self.value(v, f"{n} of {name}") for n, v in kernel.items()}}
 
-    def _array(self, array: Array, what: str) -> Any:
+    def _array(self, array: Array, what: str) -> Json:
         if array.dtype == object:
             return {"is": "objects", "shape": list(array.shape), "name": self._held(_cells(array, f"A cell of {what}"))}
         if array.dtype.kind == "U" and array.dtype.itemsize:
@@ -113,7 +122,7 @@ class Writer:
         name = self._held(np.ascontiguousarray(plain, dtype=array.dtype.newbyteorder("<")).reshape(plain.shape))
         return {"is": "array", "turned": turned, "name": name}
 
-    def _sparse(self, table: Any, what: str) -> Any:
+    def _sparse(self, table: XLike, what: str) -> Json:
         table = type(table)((table.data, table.indices, table.indptr), shape=table.shape)  # its narrowest index type
         parts = [self._array(part, what) for part in (table.data, table.indices, table.indptr)]
         kind = "matrix" if type(table).__name__ == "csr_matrix" else "array"
@@ -143,7 +152,7 @@ class Reader:
     def __init__(self, arrays: dict[str, Array]) -> None:
         self.arrays = arrays
 
-    def value(self, given: Any) -> Any:
+    def value(self, given: Json) -> Any:
         """The value that some JSON stands for."""
         if isinstance(given, list):
             return [self.value(item) for item in given]
@@ -160,34 +169,32 @@ class Reader:
             return Path(given["of"])
         if word == "kernel":
             return self._kernel(given)
-        if word in ("array", "texts", "objects"):
+        if word in _ARRAYS:
             return self._array(given)
         return self._sparse(given) if word == "sparse" else self.special(given)
 
-    def special(self, given: dict[str, Any]) -> Any:
+    def special(self, given: dict[str, Json]) -> Any:
         """What only the models know; here nothing."""
         raise ModelFileError(f"it holds {str(given['is'])[:40]!r}, which is unknown.")
 
-    def _kernel(self, given: dict[str, Any]) -> Kernel:
+    def _kernel(self, given: dict[str, Json]) -> Kernel:
         cls = KERNELS[given["class"]]
         fields = given["with"]
-        if set(fields) != set(cls._names()):
-            raise ModelFileError(f"the parameters of {cls.__name__} are invalid.")
+        need(set(fields) == set(cls._names()), f"the parameters of {cls.__name__} are invalid")
         return cls(**{name: self.value(value) for name, value in fields.items()})
 
-    def _array(self, given: dict[str, Any]) -> Array:
+    def _array(self, given: dict[str, Json]) -> Array:
         stored, word = self.arrays[given["name"]], given["is"]
         if word == "objects":
             return self._objects(given, stored)
         if word == "texts":
-            if stored.dtype != np.dtype("<u4") or stored.ndim < 1 or not stored.size or stored.max() > _LAST_LETTER:
-                raise ModelFileError("an array of strings is invalid.")
+            sound = stored.dtype == np.dtype("<u4") and stored.ndim and stored.size and stored.max() <= _LAST_LETTER
+            need(sound, "an array of strings is invalid")
             return np.asarray(stored.reshape(-1).view(f"<U{stored.shape[-1]}").reshape(stored.shape[:-1]))
         return stored.T if given["turned"] is True else stored
 
-    def _objects(self, given: dict[str, Any], stored: Array) -> Array:
-        if stored.dtype != np.uint8 or stored.ndim != 1:
-            raise ModelFileError("an array of objects is invalid.")
+    def _objects(self, given: dict[str, Json], stored: Array) -> Array:
+        need(stored.dtype == np.uint8 and stored.ndim == 1, "an array of objects is invalid")
         text = stored.tobytes()
         needed, there = 4 * len(text) + _VALUE * count_values(text), available_bytes()
         if needed > there:
@@ -197,17 +204,17 @@ class Reader:
             )
         cells = loads(text.decode("ascii"), "an array of objects")
         shape = given["shape"]
-        if type(cells) is not list or not all(type(n) is int and n >= 0 for n in shape):
-            raise ModelFileError("an array of objects is invalid.")
-        if len(shape) > 2 or math.prod(shape) != len(cells):
-            raise ModelFileError("an array of objects does not have the stated size.")
+        sound = type(cells) is list and all(type(n) is int and n >= 0 for n in shape)
+        need(sound, "an array of objects is invalid")
+        sound = len(shape) <= 2 and math.prod(shape) == len(cells)
+        need(sound, "an array of objects does not have the stated size")
         array = np.empty(len(cells), dtype=object)
         plain = Reader({})
         for place, cell in enumerate(cells):
             array[place] = plain.value(cell)
         return array.reshape(shape)
 
-    def _sparse(self, given: dict[str, Any]) -> Any:
+    def _sparse(self, given: dict[str, Json]) -> XLike:
         from scipy.sparse import csr_array, csr_matrix
 
         data, indices, indptr = (self.value(part) for part in given["parts"])
@@ -222,8 +229,7 @@ class Reader:
             and bool((np.diff(indptr) >= 0).all())
             and 0 <= indices.min(initial=0) <= indices.max(initial=0) < columns < LARGEST
         )
-        if not sound:
-            raise ModelFileError("a sparse matrix is inconsistent.")
+        need(sound, "a sparse matrix is inconsistent")
         make = {"matrix": csr_matrix, "array": csr_array}[given["kind"]]
         return make((data, indices, indptr), shape=(rows, columns))
 
@@ -237,17 +243,17 @@ def _cells(array: Array, what: str) -> Array:
     return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
 
 
-def _listed(given: dict[str, Any]) -> list[Any]:
-    if not isinstance(given["of"], list):
-        raise ModelFileError("a collection is invalid.")
-    return given["of"]
+def _listed(given: dict[str, Json]) -> list[Json]:
+    items: list[Json] = given["of"]
+    need(isinstance(items, list), "a collection is invalid")
+    return items
 
 
-def names_in(given: Any) -> set[str]:
+def names_in(given: Json) -> set[str]:
     """The names of all arrays that some JSON speaks of."""
     if isinstance(given, list):
         return set().union(*map(names_in, given))
     if not isinstance(given, dict):
         return set()
-    own = {given["name"]} if given.get("is") in ("array", "texts", "objects") else set[str]()
+    own = {given["name"]} if given.get("is") in _ARRAYS else set[str]()
     return own.union(*map(names_in, given.values()))

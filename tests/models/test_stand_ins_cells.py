@@ -6,7 +6,7 @@ import pytest
 from mercer import LocalRidge, LocalRidgeClassifierCV, LocalRidgeCV, load, save
 from mercer.errors import ModelFileError
 from mercer.kernels import Matern
-from mercer.models.cells import cells_record, read_cells
+from mercer.models.stand_ins import StoredCells
 
 SMALL = {"core_rows": 32, "system_rows": 96}
 
@@ -75,9 +75,9 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_record_is_refused(damage, data):
     X, y = data
-    record = cells_record(LocalRidge(0.1, kernel=Matern(1.0), **SMALL).fit(X, y).fitted_)
+    record = StoredCells.of(LocalRidge(0.1, kernel=Matern(1.0), **SMALL).fit(X, y).fitted_).record
     record = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in record.items()}
-    assert (read_cells(record).solutions[0].members == record["members"][: record["counts"][0]]).all()
+    assert (StoredCells(record).restore().solutions[0].members == record["members"][: record["counts"][0]]).all()
     damage(record)
     with pytest.raises(ModelFileError):
-        read_cells(record)
+        StoredCells(record).restore()
