@@ -27,6 +27,7 @@ from mercer.errors import (
 )
 from mercer.estimators.auto_evaluation import check_loss
 from mercer.estimators.evaluation import refitted_baseline
+from mercer.estimators.inputs import EncodedTable
 from mercer.kernels import parse
 from mercer.report.judging import own_outcome
 from mercer.report.subject import subject_of
@@ -174,7 +175,7 @@ def _fit_auto(job: FitJob) -> tuple[Any, Outcome]:
     how |= {"loss": options.loss} if options.loss != "auto" else {}
     how |= {"copies": options.copies == "together"} if options.copies else {}
     beside = {"sample_weight": table.weights, "groups": table.groups, "time": table.times}
-    model = getattr(mercer, job.name)(**how).fit(table.features, y, **beside)
+    model = getattr(mercer, job.name)(**how).fit(EncodedTable(table.features, table.encoder), y, **beside)
     if folds:
         return model, model.evaluate(table.features, y, cv=folds, **beside)
     shared = [encoding_words(table)]

@@ -28,7 +28,7 @@ from mercer.errors import (
 )
 from mercer.estimators.auto_evaluation import FULL_SYSTEMS, HeldOutPart, rises, warn_of_leakage
 from mercer.estimators.auto_members import ExtraMember, ExtraWork, check_extra, fit_in_cells, votes_of
-from mercer.estimators.inputs import Beside, check_table, enough_rows, refuse_lengths
+from mercer.estimators.inputs import Beside, EncodedTable, check_table, enough_rows, refuse_lengths
 from mercer.estimators.local import LocalRidge
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.refitting import part_of
@@ -108,7 +108,10 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             used = np.flatnonzero(beside.weights > 0)
             table, y, beside = part_of(table, used), y[used], beside.part(used)
             beside = Beside.checked(self, len(y), beside.weights, beside.groups, beside.times)
-        self.encoder_ = (TableEncoder() if self.encoder is None else clone(self.encoder)).fit(table)
+        if isinstance(table, EncodedTable):
+            self.encoder_ = table.encoder
+        else:
+            self.encoder_ = (TableEncoder() if self.encoder is None else clone(self.encoder)).fit(table)
         Z = self.encoder_.transform(table)
         enough_rows(self, Z)
         if self.tells and y.ndim == 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
@@ -30,6 +30,8 @@ from mercer.estimators.parameters import is_positive_only, is_precomputed, takes
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, count_covered
 from mercer.kernels import Kernel
+from mercer.tables import TableEncoder
+from mercer.tables.cells import Cells
 
 NO_TARGETS = "no targets"  # where there are none to check, as opposed to None, which is refused
 # From version 1.9 on, scikit-learn refuses weights that are all zero before we do, unless it is told not to.
@@ -251,6 +253,14 @@ def coverage_of(bounds: tuple[Array, Array], y: YLike, confidence: float, method
 
 
 _FEWEST = 3  # rows, or groups, that a model is fitted to
+
+
+class EncodedTable(dict[str, Cells]):
+    """The columns of a table with an encoder that is fitted to them, which an automatic model takes as its own."""
+
+    def __init__(self, columns: Mapping[str, Cells], encoder: TableEncoder) -> None:
+        super().__init__(columns)
+        self.encoder = encoder
 
 
 def check_table(estimator: Estimator, X: XLike, *, reset: bool) -> Any:

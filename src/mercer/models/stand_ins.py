@@ -12,7 +12,6 @@ import numpy as np
 
 from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array, Rows
-from mercer.errors import ModelFileError
 from mercer.insight.intervals import fold_numbers
 from mercer.kernels import Kernel
 from mercer.local.cells import CellProblem, CellSolution, LocalFit
@@ -134,9 +133,10 @@ class StoredCells:
         """The fit; raises an error if its parts do not belong together."""
         record = self.record
         try:
-            need(type(record) is dict and _is_sound(record), "its cells are inconsistent")
-        except (KeyError, TypeError, AttributeError, ValueError):
-            raise ModelFileError("its cells are incomplete.") from None
+            sound = type(record) is dict and _is_sound(record)
+        except (KeyError, TypeError, AttributeError, ValueError):  # where arrays are missing
+            sound = False
+        need(sound, "its cells are inconsistent")
         n, counts = len(record["order"]), record["counts"]
         rows = Rows(record["X"], record["names"])
         problem = Problem(record["Y"], record["weights"], record["intercept"], centre=record["centre"])

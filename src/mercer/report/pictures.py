@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.displays import CoverageDisplay, NestedDisplay, ResidualDisplay, SearchDisplay
-from mercer.displays.look import BLACK, BLUE, COLOURS, GREY, MAP, STYLES, grid_lines, label_axes, short_kernel
+from mercer.displays.look import BLACK, BLUE, COLOURS, GREY, MAP, STYLES, TURNED, grid_lines, label_axes, short_kernel
 from mercer.report.evaluation import ModelEvaluation
 from mercer.report.facts import SearchChoice
 from mercer.report.words import estimates
@@ -159,8 +159,7 @@ def _confusion(facts: ModelEvaluation) -> Drawing | None:
             # fixed colours, since the ground below is the same in the light and in the dark
             colour = "#fffffe" if share[i, j] < 0.6 else "#000001"
             ax.text(j + 0.5, i + 0.5, str(int(matrix[i, j])), ha="center", va="center", color=colour)
-    turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 6 else {}
-    ax.set_xticks(np.arange(many) + 0.5, names, **turned)
+    ax.set_xticks(np.arange(many) + 0.5, names, **(TURNED if max(map(len, names)) > 6 else {}))
     ax.set_yticks(np.arange(many) + 0.5, names)
     ax.invert_yaxis()
     ax.set_aspect("equal")
