@@ -84,9 +84,8 @@ def test_noise_and_honest_signals_are_no_leak(folder):
         assert find_leaks(prepare("f.csv", TableOptions("y")), "y", POOR) == []
 
 
-def test_a_model_that_explains_all_is_told_with_the_columns_that_do(folder):
+def test_a_model_that_explains_all_is_told(folder):
     a, b, c = drawn(3, rows=400)
     written(folder, "f.csv", {"a": a, "b": b, "c": c, "y": np.sin(a) + np.cos(b)})
     (said,) = find_leaks(prepare("f.csv", TableOptions("y")), "y", PERFECT)
-    assert "the model explains more than 99.99 % of the variance of y, mostly from" in said
-    assert said.endswith(("--drop a --drop b.", "--drop b --drop a."))
+    assert "the model explains more than 99.99 % of the variance of y. That is fine if y is a function" in said

@@ -17,7 +17,6 @@ from mercer.text import legible, listed
 LEAKAGE = "Possible target leakage: "
 _NAMED = 4  # columns in a command
 _ALL = 0.9999  # of the variance: what is left may be rounding
-_MORE = 1e-3  # of the variance: what a further column has to add
 _ROWS_EACH = 4  # rows for each column of a formula, so that it is no chance
 
 
@@ -45,32 +44,24 @@ def find_leaks(table: Prepared, target: str, outcome: Outcome) -> list[str]:
     if names:
         return [_warning(f"{what} is computed from {listed(names)} ({what} = {how})", names, what)]
     if outcome.measure.smaller_is_better and outcome.error**2 < (1 - _ALL) * outcome.baseline**2:
-        names = _together(table, used, shares)
-        found = f"the model explains more than 99.99 % of the variance of {what}, mostly from {listed(names)}"
-        return [_warning(found, names, what, every=len(names) == len(used))]
+        fine = f"That is fine if {what} is a function of the columns without noise, and none was computed from it."
+        return [f"{LEAKAGE}the model explains more than 99.99 % of the variance of {what}. {fine}"]
     return []
 
 
-def _warning(found: str, names: Sequence[str], target: str, *, every: bool = False) -> str:
+def _warning(found: str, names: Sequence[str], target: str) -> str:
     drop = " ".join(f"--drop {shlex.quote(printable(name))}" for name in names[:_NAMED])
-    rule = f"Drop columns that were computed from {target}, or are known only after it: {drop}."
-    if every:
-        rule = f"That is fine if {target} is a function of the columns without noise, and none was computed from it."
-    return f"{LEAKAGE}{found}. {rule}"
+    return f"{LEAKAGE}{found}. Drop columns that were computed from {target}, or are known only after it: {drop}."
 
 
-def _shares(table: Prepared, used: Sequence[int], beside: Sequence[int] = ()) -> dict[int, float]:
-    """How much of the target each column explains, together with those `beside` it."""
+def _shares(table: Prepared, used: Sequence[int]) -> dict[int, float]:
+    """How much of the target each column explains."""
     from mercer.estimators.auto_evaluation import share_alone, some_rows
 
     rows, owner = some_rows(len(table.target.values)), np.asarray(table.encoder.groups_)
     Z = table.encoder.transform({name: column[rows] for name, column in table.features.items()})
     y, classifier = table.target.values[rows], table.target.task == "classification"
-    return {
-        place: share_alone(Z[:, np.isin(owner, [*beside, place])], y, classifier=classifier)
-        for place in used
-        if place not in beside
-    }
+    return {place: share_alone(Z[:, owner == place], y, classifier=classifier) for place in used}
 
 
 def _find_formula(table: Prepared) -> tuple[list[str], str]:
@@ -124,18 +115,3 @@ def _explains(X: Array, y: Array) -> bool:
     *factors, constant = _factors(X, y)
     residual = y - X @ factors - constant
     return bool(np.sum(residual**2) < (1 - _ALL) * np.sum((y - y.mean()) ** 2))
-
-
-def _together(table: Prepared, used: Sequence[int], shares: dict[int, float]) -> list[str]:
-    """Columns that together nearly determine the target: the best alone, then the one that adds most, and so on."""
-    from mercer.estimators.auto_evaluation import NEARLY_ALL
-
-    chosen: list[int] = []
-    best = -np.inf
-    while shares and max(shares.values()) > best + _MORE:
-        place = max(shares, key=lambda place: shares[place])
-        best, chosen = shares[place], [*chosen, place]
-        if len(chosen) == _NAMED or best >= NEARLY_ALL:
-            break
-        shares = _shares(table, used, chosen)
-    return [table.encoder.columns_[place].name for place in chosen]
