@@ -13,7 +13,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel, Slopes
 from mercer.kernels.composed import Chain, Rule
-from mercer.kernels.labels import Label, products, scale_names
+from mercer.kernels.labels import Label, products
 from mercer.kernels.products import integer_power
 from mercer.kernels.value import ATOM, POWER, PRODUCT, SUM, is_real, whole_number
 
@@ -140,7 +140,7 @@ class Scaled(Rule):
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """The base's, with the square root of the factor in front."""
-        return scale_names(math.sqrt(float(self.factor)), self.base.feature_labels(rows))
+        return products([Label.make(math.sqrt(float(self.factor)), ())], self.base.feature_labels(rows))
 
     def __repr__(self) -> str:
         return f"{float(self.factor)!r} * {self.base.bracket(POWER)}"
