@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, XLike
 from mercer.data.tokens import Symbols, count_codes, letters, substrings, words
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
@@ -37,31 +37,32 @@ class ObjectKernel(Kernel):
             raise InputError(sentence(what, "objects such as texts", f"a table of {rows.width} columns", hint))
 
 
+def _pair_of_counts(kernel: Kernel, pair: Pair, count: Callable[[XLike], Rows]) -> Pair:
+    """Counts of the same things in the two blocks; made once for whole tables."""
+    x, z = pair.x.together(pair.z, kernel, count)
+    return Pair(x, z, same=pair.same, dtype=pair.dtype, scratch=pair.scratch)
+
+
 class Counts(ObjectKernel):
     """k(x, z) from counts: a kernel says what is counted, as a sparse table of its own."""
 
     finite: ClassVar[bool] = True
     fixed: ClassVar[bool] = False  # what is counted depends on the rows at hand, and so do the columns of phi
 
-    def _table(self, values: Any) -> csr_matrix:
+    def _table(self, values: XLike) -> csr_matrix:
         """phi of these objects, one column for each thing that occurs in them."""
         raise NotImplementedError
 
-    def _labels(self, values: Any) -> list[str]:
+    def _labels(self, values: XLike) -> list[str]:
         """What each column of it counts."""
         raise NotImplementedError
 
-    def _rows(self, values: Any) -> Rows:
+    def _rows(self, values: XLike) -> Rows:
         return Rows(self._table(values))
-
-    def _counts(self, pair: Pair) -> Pair:
-        """Counts of the same things in the two blocks; made once for whole tables."""
-        x, z = pair.x.together(pair.z, self, self._rows)
-        return Pair(x, z, same=pair.same, dtype=pair.dtype, scratch=pair.scratch)
 
     def block(self, pair: Pair) -> Array:
         """phi(x)'phi(z)."""
-        both = self._counts(pair)
+        both = _pair_of_counts(self, pair, self._rows)
         cells = len(both.x) * both.x.width
         if both.x.width <= _WIDEST and both.x.values.nnz > _DENSE * cells:
             both = Pair(Rows(both.x.dense()), Rows(both.z.dense()), dtype=pair.dtype, scratch=pair.scratch)
@@ -136,11 +137,11 @@ class Words(Counts):
         """One for each word of the vocabulary."""
         return None if self.vocabulary is None else len(self.vocabulary)
 
-    def _read_words(self, values: Any) -> tuple[Symbols, list[Hashable]]:
+    def _read_words(self, values: XLike) -> tuple[Symbols, list[Hashable]]:
         found = words("Words", values)
         return found, found.known if self.vocabulary is None else list(self.vocabulary)
 
-    def _table(self, values: Any) -> csr_matrix:
+    def _table(self, values: XLike) -> csr_matrix:
         found, wanted = self._read_words(values)
         if self.vocabulary is None:
             return count_codes(found.owner, found.codes, found.count, len(wanted))
@@ -149,7 +150,7 @@ class Words(Counts):
         codes = column[found.codes] if len(column) else found.codes
         return count_codes(found.owner[codes >= 0], codes[codes >= 0], found.count, len(wanted))
 
-    def _labels(self, values: Any) -> list[str]:
+    def _labels(self, values: XLike) -> list[str]:
         return [str(word) for word in self._read_words(values)[1]]
 
 
@@ -195,7 +196,7 @@ class Spectrum(Counts):
         longest = max(first, int(found.lengths.max(initial=0)))
         return range(first, min(int(self.length), longest) + 1)
 
-    def _table(self, values: Any) -> csr_matrix:
+    def _table(self, values: XLike) -> csr_matrix:
         from scipy.sparse import hstack
 
         found = letters("Spectrum", values)
@@ -205,7 +206,7 @@ class Spectrum(Counts):
             parts.append(count_codes(owner, numbers, found.count, len(first)))
         return hstack(parts, format="csr")
 
-    def _labels(self, values: Any) -> list[str]:
+    def _labels(self, values: XLike) -> list[str]:
         found = letters("Spectrum", values)
         text = all(isinstance(value, str) for value in values)
         join = "" if text else " "
@@ -216,7 +217,7 @@ class Spectrum(Counts):
         ]
 
 
-class Jaccard(Counts):
+class Jaccard(ObjectKernel):
     """Shared members of two sets: |x and z| / |x or z|, and 1 for two empty sets.
 
     Sets, lists and tuples are taken as sets of their elements, texts as sets of their words.
@@ -234,17 +235,18 @@ class Jaccard(Counts):
         "the size of the intersection is a scalar product, and 1 / (size of the union) is a power series in the number "
         "of elements outside both sets, with positive coefficients"
     )
-    finite: ClassVar[bool] = False
 
-    def _table(self, values: Any) -> csr_matrix:
+    @staticmethod
+    def _sets(values: XLike) -> Rows:
+        """Which element is in which set."""
         found = words("Jaccard", values)
         table = count_codes(found.owner, found.codes, found.count, len(found.known))
         table.data[:] = 1.0
-        return table
+        return Rows(table)
 
     def block(self, pair: Pair) -> Array:
         """Shared members over members of either."""
-        both = self._counts(pair)
+        both = _pair_of_counts(self, pair, self._sets)
         shared = both.dot()
         either = squared_norms(both.x)[:, None] + squared_norms(both.z) - shared
         return np.asarray(np.divide(shared, either, out=np.ones_like(shared), where=either > 0))
@@ -252,11 +254,3 @@ class Jaccard(Counts):
     def diagonal(self, rows: Rows) -> Array:
         """1."""
         return np.ones(len(rows))
-
-    def features(self, rows: Rows) -> Array:
-        """Infinitely many."""
-        return Kernel.features(self, rows)
-
-    def feature_labels(self, rows: Rows) -> list[str]:
-        """None, as there are no features."""
-        return Kernel.feature_labels(self, rows)
