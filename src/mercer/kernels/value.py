@@ -95,7 +95,7 @@ class Value(KeywordHints):
 
     # -- values: equality, hash, text -------------------------------------------------------------
 
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[object, ...]:
         return type(self), *((name, _comparable(value)) for name, value in self.items())
 
     def __eq__(self, other: object) -> bool:

@@ -9,8 +9,8 @@ import numpy as np
 
 from mercer.data.rows import Array, Columns, Rows, as_rows
 from mercer.errors import InputError, sentence
+from mercer.kernels.algebra import Composed
 from mercer.kernels.base import DIAGONAL_BLOCK, Kernel, Slopes
-from mercer.kernels.composed import Composed
 from mercer.kernels.labels import argument, column_names
 from mercer.kernels.products import inverse_or_zero
 from mercer.kernels.tiles import blocks
