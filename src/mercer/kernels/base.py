@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, dataclass_transform
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, dataclass_transform
 
 import numpy as np
 
@@ -126,7 +126,7 @@ class Kernel(Value):
         """Whether this is a Mercer kernel (None where unknown), and the reason."""
         return self.mercer, self.because
 
-    def counterexample(self) -> Any:
+    def counterexample(self) -> XLike:
         """Rows whose Gram matrix has a negative eigenvalue, for kernels that are not valid; None where unknown."""
         return None
 
@@ -213,7 +213,7 @@ class Kernel(Value):
 
     # -- what everyone can ask --------------------------------------------------------------------
 
-    def __call__(self, X: XLike, Z: Any = None, *, dtype: DTypeLike = np.float64) -> Array:
+    def __call__(self, X: XLike, Z: XLike = None, *, dtype: DTypeLike = np.float64) -> Array:
         """The matrix k(x, z) of all rows of X against all rows of Z, or of X against itself.
 
         Parameters
@@ -409,7 +409,7 @@ class Kernel(Value):
 
         return Exp(self)
 
-    def map(self, function: Callable[[Any], Any]) -> Kernel:
+    def map(self, function: Callable[[XLike], XLike]) -> Kernel:
         """k(f(x), f(z)) for a function f of whole tables.
 
         >>> import numpy as np

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, XLike
 from mercer.kernels.base import BuiltIn
 from mercer.kernels.pair import Pair, squared_norms
 from mercer.kernels.value import positive_number, real_number
@@ -31,7 +31,7 @@ class AdditiveChi2(BuiltIn):
     because: ClassVar[str] = "k(x, x) = 0 for every x while other values are not 0: eigenvalues of both signs"
     positive_only: ClassVar[bool] = True
 
-    def counterexample(self) -> Any:
+    def counterexample(self) -> XLike:
         """Any two rows that differ."""
         return [[0.0], [1.0]]
 
@@ -171,7 +171,7 @@ class Sigmoid(BuiltIn):
             return False, "k(x, x) = tanh(scale x'x + offset) is negative for every x with scale x'x + offset < 0"
         return False, f"the rows {rows[0]:g} and {rows[1]:g} have a kernel matrix with a negative determinant"
 
-    def counterexample(self) -> Any:
+    def counterexample(self) -> XLike:
         """One or two rows of one column, searched for where 1 and 2 do not show it."""
         rows = _sigmoid_rows(float(self.scale), float(self.offset))
         return None if rows is None else [[number] for number in rows]
@@ -204,7 +204,7 @@ class SquaredDistance(BuiltIn):
         "k(x, x) = 0, so every kernel matrix has trace 0 and eigenvalues of both signs (or all are 0)"
     )
 
-    def counterexample(self) -> Any:
+    def counterexample(self) -> XLike:
         """Any two rows that differ."""
         return [[0.0], [1.0]]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from mercer.data.rows import Array, Columns, Rows
+from mercer.data.rows import Array, Columns, Rows, XLike
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -104,7 +104,7 @@ class Pair:
         tile.fill(value)
         return tile
 
-    def copy_of(self, values: Any) -> Array:
+    def copy_of(self, values: XLike) -> Array:
         """A tile with these values, an array or a sparse matrix."""
         tile = self.buffer()
         np.copyto(tile, _dense(values))
@@ -148,7 +148,7 @@ class Pair:
         """The pair seen through some columns only."""
         return self._part(("columns", wanted), lambda rows: rows.columns(wanted))
 
-    def mapped(self, key: Hashable, make: Callable[[Any], Rows]) -> Pair:
+    def mapped(self, key: Hashable, make: Callable[[XLike], Rows]) -> Pair:
         """The pair f(x), f(z); f is applied to whole tables, once."""
         return self._part(key, lambda rows: rows.derive(key, make))
 
@@ -301,15 +301,15 @@ def _flag_distances(u: Array, v: Array, size: Array) -> Array:
     return np.asarray(np.maximum(tile, 0.0, out=tile))
 
 
-def _dense(values: Any) -> Array:
+def _dense(values: XLike) -> Array:
     return np.asarray(values.toarray() if hasattr(values, "toarray") else values)
 
 
-def _scale_rows(rows: Rows, inverse: Inverse) -> Any:
+def _scale_rows(rows: Rows, inverse: Inverse) -> XLike:
     return rows.values.multiply(np.atleast_2d(inverse)).tocsr() if rows.sparse else rows.values * inverse
 
 
-def squared_norms(values: Any) -> Array:
+def squared_norms(values: XLike) -> Array:
     """x'x of each row of an array, a sparse matrix or Rows."""
     values = getattr(values, "values", values) if isinstance(values, Rows) else values
     if hasattr(values, "multiply"):

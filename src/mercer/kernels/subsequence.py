@@ -10,7 +10,7 @@ k_3 = decay^2 sum M o (T S)(T R)' o (T'S)(T'R)'.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -144,7 +144,7 @@ def _by_letters(symbols: Symbols, x: range, z: range, length: int, decay: float)
         step = max(1, _CELLS // len(z_texts))
         for start in range(0, len(x_texts), step):
             part = slice(start, start + step)
-            product: Any = np.ones((len(x_texts[part]), len(z_texts)))
+            product: Array = np.ones((len(x_texts[part]), len(z_texts)))
             for x_table, z_table in zip(x_tables, z_tables, strict=True):
                 product *= x_table[part] @ z_table.T
             x_rows, x_starts = np.unique(x_texts[part], return_index=True)

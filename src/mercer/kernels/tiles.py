@@ -6,7 +6,7 @@ exponential. Nothing larger than a tile is ever held beside the result.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def log_tile(kernel: Kernel, x: Rows, z: Rows, scratch: Scratch | None = None) -
     return values
 
 
-def check_values(kernel: Kernel, values: Any, pair: Pair) -> Array:
+def check_values(kernel: Kernel, values: XLike, pair: Pair) -> Array:
     """The values of a kernel that is not our own: of the right shape, finite and symmetric."""
     result = np.asarray(values, dtype=pair.dtype)
     if result.shape != pair.shape:
@@ -86,7 +86,7 @@ def check_values(kernel: Kernel, values: Any, pair: Pair) -> Array:
     return result
 
 
-def matrix(kernel: Kernel, X: XLike, Z: Any, dtype: DTypeLike) -> Array:
+def matrix(kernel: Kernel, X: XLike, Z: XLike, dtype: DTypeLike) -> Array:
     """The whole matrix k(X, Z) from what a person gives."""
     try:
         known = np.dtype(dtype) in (np.float64, np.float32)

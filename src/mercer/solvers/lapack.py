@@ -39,19 +39,19 @@ def _reference(value: Any) -> Any:
     return ctypes.byref(kind(value))
 
 
-def _pointer(value: Any) -> Any:
+def _pointer(value: object) -> Any:
     """Arrays by their address, all else by reference."""
     return value.__array_interface__["data"][0] if isinstance(value, np.ndarray) else _reference(value)
 
 
-def lapack(name: str, *given: Any) -> bool:
+def lapack(name: str, *given: object) -> bool:
     """Call a routine of LAPACK with these arguments and its error code; whether it succeeded."""
     info = ctypes.c_int(0)
     _routine("cython_lapack", name, len(given) + 1)(*map(_pointer, given), ctypes.byref(info))
     return info.value == 0
 
 
-def blas(name: str, *given: Any) -> None:
+def blas(name: str, *given: object) -> None:
     """Call a routine of BLAS with these arguments."""
     _routine("cython_blas", name, len(given))(*map(_pointer, given))
 

@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, sentence
 from mercer.kernels.tiles import blocks
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
@@ -54,7 +54,7 @@ class PrimalSystem:
     """
 
     def __init__(
-        self, features: Any, weights: Array | None, *, intercept: bool = False, reason: str = "primal"
+        self, features: XLike, weights: Array | None, *, intercept: bool = False, reason: str = "primal"
     ) -> None:
         self.n, self.count = features.shape
         self.intercept, self.reason = intercept, reason
@@ -116,10 +116,10 @@ class PrimalSystem:
     @cached_property
     def normal(self) -> Array:
         """F'F."""
-        total: Any = sum(F.T @ F for _, F in self.blocks())
+        total: XLike = sum(F.T @ F for _, F in self.blocks())
         return np.ascontiguousarray(total if isinstance(total, np.ndarray) else total.toarray())
 
-    def blocks(self) -> Iterator[tuple[slice, Any]]:
+    def blocks(self) -> Iterator[tuple[slice, XLike]]:
         """F in parts: sparse if nothing is subtracted, a few thousand rows of a sparse table otherwise."""
         if not self.sparse:
             yield slice(None), self.weighted_features()
@@ -130,7 +130,7 @@ class PrimalSystem:
                 yield rows, self.weighted_rows(rows)
 
     @cached_property
-    def _sparse_features(self) -> Any:
+    def _sparse_features(self) -> XLike:
         """F of a sparse table from which nothing is subtracted."""
         return self.features.multiply(self.root[:, None]).tocsr()
 
