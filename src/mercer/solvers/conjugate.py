@@ -12,7 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.linalg import cho_solve
 
+from mercer.data.checks import sizes
 from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning, InputError, warn
 from mercer.kernels.base import Kernel
@@ -70,8 +72,6 @@ class LowRank:
         """(F F' + alpha I)^-1 R."""
         if not self.F.shape[1]:
             return R / self.alpha
-        from scipy.linalg import cho_solve
-
         result = self.F @ cho_solve((self._factor, True), self.F.T @ R, check_finite=False)
         np.subtract(R, result, out=result)
         result /= self.alpha
@@ -142,16 +142,15 @@ class Conjugate:
         self.n, self.alpha, self.largest, self.tolerance = len(nearby.F), nearby.alpha, largest, tolerance
         self.most, self.tally = most, Tally()
 
-    def solve(self, B: Array, sizes: Array | None = None) -> Array:
+    def solve(self, B: Array, relative_to: Array | None = None) -> Array:
         """G B; every round knows in double precision what is missing, and each direction is new to the last.
 
-        `sizes`: what the tolerance is relative to, one number per column; the length of the column by default.
+        `relative_to`: what the tolerance is relative to, one number per column; the length of the column by default.
         """
-        unit = np.abs(B).max(axis=0, initial=0.0)
-        unit = np.where((unit > 0) & (unit < np.inf), unit, 1.0)  # squares must neither vanish nor overflow
+        unit = sizes(B)  # squares must neither vanish nor overflow
         B = B / unit
         X, R = np.zeros_like(B), B.copy()
-        goal = self.tolerance * np.maximum(_lengths(B) if sizes is None else sizes / unit, 1e-300)
+        goal = self.tolerance * np.maximum(_lengths(B) if relative_to is None else relative_to / unit, 1e-300)
         before, product, last = math.inf, self.quick, None
         for _ in range(_ROUNDS):
             missing = float((_lengths(R) / goal).max(initial=0.0))
@@ -259,8 +258,8 @@ def solve_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool) 
         dual = found.dual - root[:, None] * border.left * off
         found = replace(found, dual=dual, intercept=found.intercept + off)
     else:
-        sizes, y = _lengths(y), root[:, None] * Y
-        solved = G.solve(y, np.maximum(sizes, _SHARE * _lengths(y)))
+        spread, y = _lengths(y), root[:, None] * Y
+        solved = G.solve(y, np.maximum(spread, _SHARE * _lengths(y)))
         found = Solution(root[:, None] * solved, np.zeros(Y.shape[1]), None, G.route())
     route = found.route
     return replace(found, route=replace(route, cancelled=G.loss_of_digits(found.dual / root[:, None])))
@@ -277,8 +276,7 @@ def _dots(A: Array, B: Array) -> Array:
 
 
 def _lengths(B: Array) -> Array:
-    largest = np.abs(B).max(axis=0, initial=0.0)
-    unit = np.where((largest > 0) & (largest < np.inf), largest, 1.0)
+    unit = sizes(B)
     return np.asarray(unit * np.sqrt(_dots(B / unit, B / unit)))
 
 

@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from mercer.data.rows import Array
 
@@ -81,6 +82,11 @@ def solve_columns(U: Array, B: Array) -> Array:
     right = np.array(B.T, order="C")  # a copy, which is overwritten
     potrs(U, right)
     return right.T
+
+
+def half_solve(U: Array, B: Array) -> Array:
+    """U'^-1 B, in a new array."""
+    return np.asarray(solve_triangular(U, B, trans="T", check_finite=False))
 
 
 def posv(A: Array, B: Array) -> bool:

@@ -23,7 +23,7 @@ from mercer.kernels.tiles import blocks
 from mercer.runtime import promise
 from mercer.solvers.cholesky import FEW, Cholesky, equilibrium, estimated_condition, exact_condition
 from mercer.solvers.dual import Border
-from mercer.solvers.lapack import add_outer, mirror, posv, potrf, potri, solve_columns
+from mercer.solvers.lapack import add_outer, half_solve, mirror, posv, potrf, potri, solve_columns
 from mercer.solvers.plan import EPS, SINGULAR
 from mercer.solvers.problem import Problem
 
@@ -117,9 +117,7 @@ class LeaveOut:
         right = np.ascontiguousarray(np.column_stack([self.cross(base, rows), self.a[base]]))
         if self.degenerate or not self._factor(B):
             return None
-        from scipy.linalg import solve_triangular
-
-        W = solve_triangular(B, right, lower=False, trans=1, check_finite=False)
+        W = half_solve(B, right)
         z, W = W[:, len(rows) :], W[:, : len(rows)]
         pivots = self.diagonal()[rows] - np.einsum("ij,ij->j", W, W)
         good = self._safe_pivots(pivots)

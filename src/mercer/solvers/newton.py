@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerError
 from mercer.kernels.tiles import blocks
-from mercer.solvers.lapack import mirror, potrf, potri, solve_columns
+from mercer.solvers.lapack import half_solve, mirror, potrf, potri, solve_columns
 from mercer.solvers.losses import Loss, Softmax
 
 _STEPS, _HALVES = 500, 40  # of Newton's method, and of its line search
@@ -162,11 +161,6 @@ def factorize(K: Array, root: Array, alpha: float) -> Array:
     if not potrf(B):
         raise InputError(f"alpha = {alpha:.3g} is lost in rounding beside the kernel matrix. Use a larger alpha.")
     return B
-
-
-def half_solve(factor: Array, right: Array) -> Array:
-    """U'^-1 times columns."""
-    return np.asarray(solve_triangular(factor, right, trans=1, lower=False, check_finite=False))
 
 
 @dataclass(frozen=True, eq=False)
