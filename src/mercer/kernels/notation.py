@@ -14,7 +14,6 @@ from mercer.errors import InputError, KernelTextError, nearest
 from mercer.kernels import counts, indefinite, products, stationary
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import Precomputed
-from mercer.kernels.subsequence import Subsequence
 from mercer.kernels.value import Width
 
 _LONGEST = 10_000
@@ -36,7 +35,7 @@ _WRITABLE: tuple[type[Kernel], ...] = (
     counts.Words,
     counts.Spectrum,
     counts.Jaccard,
-    Subsequence,
+    counts.Subsequence,
 )
 _METHODS = {
     "exp": ".exp() takes no arguments.",
