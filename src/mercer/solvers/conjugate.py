@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -104,20 +105,14 @@ class Tally:
 class Conjugate:
     """G = (V K V + alpha I)^-1 by preconditioned conjugate gradients on many right-hand sides at once.
 
+    Every right-hand side is solved until ||b - A x|| / ||b|| is the tolerance.
+
     Parameters
     ----------
-    quick : callable
-        B -> V K V B, possibly in single precision.
-    exact : callable
-        The same in double precision.
-    nearby : LowRank
-        The inverse of a system close to this one, with its alpha.
-    reason : str
-        For the record.
-    largest : float
-        Largest eigenvalue of V K V + alpha I, about.
-    tolerance : float, default=TOLERANCE
-        Wanted of ||b - A x|| / ||b||, for every right-hand side.
+    system : StreamedSystem
+        Products with V K V, and F with F F' close to it.
+    alpha : float
+        Positive.
     most : int, default=3000
         Products with K after which it ends as it is; one in double precision counts as 15.
 
@@ -128,18 +123,13 @@ class Conjugate:
         that was left. Residuals are those of double precision.
     """
 
-    def __init__(
-        self,
-        quick: Product,
-        exact: Product,
-        nearby: LowRank,
-        reason: str,
-        largest: float,
-        tolerance: float = TOLERANCE,
-        most: int = MOST,
-    ) -> None:
-        self.quick, self.exact, self.nearby, self.reason = quick, exact, nearby, reason
-        self.n, self.alpha, self.largest, self.tolerance = len(nearby.F), nearby.alpha, largest, tolerance
+    tolerance: ClassVar[float] = TOLERANCE
+
+    def __init__(self, system: StreamedSystem, alpha: float, most: int = MOST) -> None:
+        self.quick = system.quick if system.tiles.single else system.exact
+        self.exact, self.reason = system.exact, system.choice.reason
+        self.nearby = LowRank(system.F, system.inner, alpha)
+        self.n, self.alpha, self.largest = system.n, alpha, system.largest + alpha
         self.most, self.tally = most, Tally()
 
     def solve(self, B: Array, relative_to: Array | None = None) -> Array:
@@ -352,17 +342,15 @@ class StreamedSystem:
         """V K V B in single precision, from the tiles that are kept."""
         return self.root[:, None] * self.tiles(self.root[:, None] * B)
 
-    def inverse(self, alpha: float, targets: int, tolerance: float = TOLERANCE, most: int = MOST) -> Conjugate:
-        """G for this alpha and so many right-hand sides at once, as good as asked for or after so many products."""
+    def inverse(self, alpha: float, targets: int, most: int = MOST) -> Conjugate:
+        """G for this alpha and so many right-hand sides at once, after at most so many products."""
         if alpha <= 0:
             raise InputError(
                 "solver='cg' needs alpha above 0; got 0. Use a small positive alpha, or solver='spectral'."
             )
         what = f"The conjugate gradient method on {self.n} rows and {targets} targets"
         promise(8 * self.n * targets * (SUMS + _TABLES), what, "Fit fewer targets at a time.")
-        quick = self.quick if self.tiles.single else self.exact
-        nearby = LowRank(self.F, self.inner, alpha)
-        return Conjugate(quick, self.exact, nearby, self.choice.reason, self.largest + alpha, tolerance, most)
+        return Conjugate(self, alpha, most)
 
     def solve(self, Y: Array, alpha: float, solver: str = "cg") -> Solution:
         """Coefficients for targets Y (n x t); by a factor where that was allowed and the iteration took too long."""
