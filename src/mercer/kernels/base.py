@@ -13,7 +13,9 @@ from mercer.data.checks import as_numbers
 from mercer.data.rows import Array, Rows, Seed, XLike, as_rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.labels import argument
+from mercer.kernels.tiles import blocks, check_values, difference_quotient, finite_on, matrix, tile
 from mercer.kernels.value import Value
+from mercer.runtime import promise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,8 +95,6 @@ class Kernel(Value):
 
     def diagonal(self, rows: Rows) -> Array:
         """k(x, x) of each row; override where it is cheaper than a block."""
-        from mercer.kernels.tiles import blocks, tile
-
         cuts = [rows[part] for part in blocks(len(rows), DIAGONAL_BLOCK)]
         parts = [tile(self, cut, cut, same=True).diagonal().copy() for cut in cuts]
         return np.concatenate(parts) if parts else np.empty(0)
@@ -132,8 +132,6 @@ class Kernel(Value):
 
     def values(self, pair: Pair) -> Array:
         """What `block` says, checked where it is not our own arithmetic."""
-        from mercer.kernels.tiles import check_values
-
         found = self.block(pair)
         return found if self.trusted or self.members() else check_values(self, found, pair)
 
@@ -207,8 +205,6 @@ class Kernel(Value):
 
         Where a kernel has a kink, at a distance of 0, the mean of the slopes on both sides, which is 0.
         """
-        from mercer.kernels.tiles import difference_quotient
-
         return difference_quotient(self, x, z, columns)
 
     # -- what everyone can ask --------------------------------------------------------------------
@@ -227,8 +223,6 @@ class Kernel(Value):
         -------
         ndarray of shape (n rows of X, n rows of Z)
         """
-        from mercer.kernels.tiles import matrix
-
         return matrix(self, X, Z, dtype)
 
     def diag(self, X: XLike) -> Array:
@@ -240,8 +234,6 @@ class Kernel(Value):
         >>> Linear().diag([[1.0, 2.0], [3.0, 0.0]])
         array([5., 9.])
         """
-        from mercer.kernels.tiles import finite_on
-
         rows = self.read(X)
         finite_on(self, rows)
         return self.diagonal(rows)
@@ -278,8 +270,6 @@ class Kernel(Value):
 
     def _promise_features(self, rows: Rows, each: int, what: str) -> None:
         """Refuse features of so many bytes each that do not fit, naming their number."""
-        from mercer.runtime import promise
-
         count = self.count_features(rows)
         if count is None:
             return

@@ -12,14 +12,13 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import Kernel, Slopes
 from mercer.kernels.pair import Pair, Scratch, squared_norms
 from mercer.runtime import promise, run
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from mercer.kernels.base import Kernel
+    from mercer.kernels.base import Kernel, Slopes
 
 Tile: TypeAlias = tuple[slice, slice]  # rows and columns
 
@@ -239,7 +238,6 @@ def _spread(column: Array) -> float:
 
 def _widths(kernel: Kernel, column: int) -> list[float]:
     """The widths and periods that a kernel and its parts have for a column."""
-    params = kernel.get_params(deep=False)
-    own = [np.ravel(params[name]) for name in ("width", "period") if name in params]
+    own = [np.ravel(value) for name, value in kernel.items() if name in ("width", "period")]
     found = [float(each[column] if column < len(each) else each.min()) for each in own]
-    return found + [w for each in vars(kernel).values() if isinstance(each, Kernel) for w in _widths(each, column)]
+    return found + [width for part in kernel.members().values() for width in _widths(part, column)]
