@@ -311,7 +311,12 @@ def approximate(
     if method == "fourier" and count % 2:
         must_be = "even, a cosine and a sine for each frequency"
         raise InputError(sentence("count of Fourier features", must_be, count))
-    drawn = _draw_map(kernel, rows, int(count), method, _generator(random_state))
+    try:
+        generator = np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        must_be = "a non-negative integer, a numpy.random.Generator or None"
+        raise InputError(sentence("random_state", must_be, repr(random_state))) from None
+    drawn = _draw_map(kernel, rows, int(count), method, generator)
     return _judge_map(kernel, drawn, [rows], method, float(probability))
 
 
@@ -341,14 +346,6 @@ def has_series(kernel: Kernel, rows: Rows) -> bool:
     if isinstance(kernel, Sum | Product | Scaled):
         return all(has_series(member, rows) for member in kernel.members().values())
     return isinstance(kernel, Gaussian) and rows.width == 1
-
-
-def _generator(random_state: Seed) -> np.random.Generator:
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        must_be = "a non-negative integer, a numpy.random.Generator or None"
-        raise InputError(sentence("random_state", must_be, repr(random_state))) from None
 
 
 def _draw_map(kernel: Kernel, rows: Rows, count: int, method: str, generator: np.random.Generator) -> FeatureMap:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -364,10 +364,7 @@ class Inverted(Dual):
             raise SingularError
         left = Inverted(P, mirrored=mirrored)
         left.K, left.log_determinant = None if overwrite else K, 2.0 * float(np.log(np.diagonal(P)).sum())
-
-        def solve(B: Array) -> Array:
-            return solve_columns(P, B)
-
+        solve = partial(solve_columns, P)
         left.set_solution(problem, new, solve)
         if exact is not None:
             left.condition = exact

@@ -48,7 +48,10 @@ class Curvature:
     def __init__(self, K: Array, v: Array, alpha: float) -> None:
         self.K, self.v, self.alpha = K, v, alpha
         self.root = np.sqrt(v[:, 0])
-        self.factor = factorize(K, self.root, alpha)
+        self.factor = self.root[:, None] * K * self.root
+        self.factor.flat[:: len(K) + 1] += alpha
+        if not potrf(self.factor):  # alpha is above 0, so only rounding can make it indefinite
+            raise InputError(f"alpha = {alpha:.3g} is lost in rounding beside the kernel matrix. Use a larger alpha.")
 
     def apply(self, x: Array) -> Array:
         """A x, of columns (n, 1) or (n, m)."""
@@ -152,15 +155,6 @@ def largest_eigenvalues(tables: Array) -> Array:
         size = np.linalg.norm(v, axis=(1, 2))
         v = v / np.where(size > 0, size, 1.0)[:, None, None]
     return size
-
-
-def factorize(K: Array, root: Array, alpha: float) -> Array:
-    """The upper factor of alpha I + root K root; alpha is above 0, so only rounding can make it indefinite."""
-    B = root[:, None] * K * root
-    B.flat[:: len(B) + 1] += alpha
-    if not potrf(B):
-        raise InputError(f"alpha = {alpha:.3g} is lost in rounding beside the kernel matrix. Use a larger alpha.")
-    return B
 
 
 @dataclass(frozen=True, eq=False)
