@@ -154,7 +154,7 @@ class Pair:
 
     def dense(self) -> tuple[Array, Array]:
         """The two blocks as dense arrays of the working precision."""
-        x, z = _dense(self.x.values), _dense(self.z.values)
+        x, z = self.x.dense(), self.z.dense()
         return x.astype(self.dtype, copy=False), z.astype(self.dtype, copy=False)
 
     def _part(self, key: Hashable, cut: Callable[[Rows], Rows]) -> Pair:
@@ -235,8 +235,7 @@ class Pair:
         """sum_j ((x_j - z_j) inverse_j)^2, one column at a time: as exact as the differences are."""
         tile, step = self.full(0.0), self.buffer()
         each = np.broadcast_to(np.asarray(inverse, dtype=np.float64), (self.x.width,))
-        x, z = _dense(self.x.values), _dense(self.z.values)
-        for x_j, z_j, by in zip(x.T, z.T, each, strict=True):
+        for x_j, z_j, by in zip(self.x.dense().T, self.z.dense().T, each, strict=True):
             np.subtract(x_j[:, None], z_j, out=step, casting="same_kind")
             step *= by
             np.square(step, out=step)
@@ -267,7 +266,7 @@ class Pair:
         """From the differences of the rows as they are: moving or scaling rows first would round them."""
         from scipy.spatial.distance import cdist
 
-        x, z = (_dense(rows.values).astype(np.float64, copy=False) for rows in (self.x, self.z))
+        x, z = (rows.dense().astype(np.float64, copy=False) for rows in (self.x, self.z))
         each = np.broadcast_to(np.asarray(inverse, dtype=np.float64), x.shape[1:])
         flags, size = _flags(x, z, each)
         some = bool(flags.any())
@@ -311,7 +310,7 @@ def _scale_rows(rows: Rows, inverse: Inverse) -> XLike:
 
 def squared_norms(values: XLike) -> Array:
     """x'x of each row of an array, a sparse matrix or Rows."""
-    values = getattr(values, "values", values) if isinstance(values, Rows) else values
+    values = values.values if isinstance(values, Rows) else values
     if hasattr(values, "multiply"):
         return np.asarray(values.multiply(values).sum(axis=1)).ravel()
     return np.asarray(np.einsum("ij,ij->i", values, values))

@@ -210,19 +210,19 @@ class Task:
             steps += 1
             system = self.curvature(f, alpha)
             da, db, Kda, gain = self._step(system, a, f)
-            size = 1.0
+            unit = max(abs(value), 1e-300)
+            size, done = 1.0, gain <= enough * unit
             for _ in range(_HALVES):
                 trial = a + size * da, Ka + size * Kda, b + size * db
                 new = self.objective(trial[1] + trial[2], trial[0], trial[1], alpha)
-                if new <= value - 1e-4 * size * gain or gain <= enough * max(abs(value), 1e-300):
+                if done or new <= value - 1e-4 * size * gain:
                     break
                 size /= 2
-                if size * gain <= _ROUNDING * max(abs(value), 1e-300):
+                if size * gain <= _ROUNDING * unit:
                     size = 0.0
                     break
             if not size:
                 break  # no decrease that rounding would show
-            done = gain <= enough * max(abs(value), 1e-300)
             if not done or new <= value:
                 (a, Ka, b), value = trial, new
                 f = Ka + b

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
+from scipy.linalg import svd, svdvals
 
 from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, sentence
@@ -141,8 +142,6 @@ class PrimalSystem:
     @cached_property
     def singular(self) -> tuple[Array, Array, Array]:
         """U, s, V' of F."""
-        from scipy.linalg import svd
-
         U, s, Vt = svd(self.weighted_features(), full_matrices=False, overwrite_a=True, check_finite=False)
         s[s <= EPS * max(self.n, self.count) * s.max(initial=0.0)] = 0.0  # rounding error
         return U, s, Vt
@@ -264,8 +263,6 @@ class PrimalSolved:
 
     def _log_determinant_without_penalty(self) -> float:
         """log det K, from the singular values of the features as they are; -inf where K is singular."""
-        from scipy.linalg import svdvals
-
         system = self.system
         if system.count < system.n:
             return -math.inf
