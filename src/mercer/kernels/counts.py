@@ -11,8 +11,8 @@ k_3 = decay^2 sum M o (T S)(T R)' o (T'S)(T'R)'.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Hashable, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,11 +23,6 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair, squared_norms
 from mercer.kernels.value import is_real, whole_number
 from mercer.runtime import run
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from scipy.sparse import csr_matrix
 
 # Counts that fill more of their table than this are multiplied faster as a dense one, up to this many columns.
 _DENSE, _WIDEST = 0.05, 20_000
@@ -62,16 +57,13 @@ class Counts(ObjectKernel):
     finite: ClassVar[bool] = True
     fixed: ClassVar[bool] = False  # what is counted depends on the rows at hand, and so do the columns of phi
 
-    def _table(self, values: XLike) -> csr_matrix:
+    def _rows(self, values: XLike) -> Rows:
         """phi of these objects, one column for each thing that occurs in them."""
         raise NotImplementedError
 
     def _labels(self, values: XLike) -> list[str]:
         """What each column of it counts."""
         raise NotImplementedError
-
-    def _rows(self, values: XLike) -> Rows:
-        return Rows(self._table(values))
 
     def block(self, pair: Pair) -> Array:
         """phi(x)'phi(z)."""
@@ -154,14 +146,14 @@ class Words(Counts):
         found = words("Words", values)
         return found, found.known if self.vocabulary is None else list(self.vocabulary)
 
-    def _table(self, values: XLike) -> csr_matrix:
+    def _rows(self, values: XLike) -> Rows:
         found, wanted = self._read_words(values)
         if self.vocabulary is None:
-            return count_codes(found.owner, found.codes, found.count, len(wanted))
+            return Rows(count_codes(found.owner, found.codes, found.count, len(wanted)))
         places = {word: place for place, word in enumerate(wanted)}
         column = np.array([places.get(word, -1) for word in found.known], dtype=np.intp)
         codes = column[found.codes] if len(column) else found.codes
-        return count_codes(found.owner[codes >= 0], codes[codes >= 0], found.count, len(wanted))
+        return Rows(count_codes(found.owner[codes >= 0], codes[codes >= 0], found.count, len(wanted)))
 
     def _labels(self, values: XLike) -> list[str]:
         return [str(word) for word in self._read_words(values)[1]]
@@ -209,7 +201,7 @@ class Spectrum(Counts):
         longest = max(first, int(found.lengths.max(initial=0)))
         return range(first, min(int(self.length), longest) + 1)
 
-    def _table(self, values: XLike) -> csr_matrix:
+    def _rows(self, values: XLike) -> Rows:
         from scipy.sparse import hstack
 
         found = letters("Spectrum", values)
@@ -217,7 +209,7 @@ class Spectrum(Counts):
         for length in self._lengths(found):
             owner, numbers, first = substrings(found, length)
             parts.append(count_codes(owner, numbers, found.count, len(first)))
-        return hstack(parts, format="csr")
+        return Rows(hstack(parts, format="csr"))
 
     def _labels(self, values: XLike) -> list[str]:
         found = letters("Spectrum", values)

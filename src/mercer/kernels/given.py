@@ -85,13 +85,12 @@ class Custom(OfFunction):
 
     def block(self, pair: Pair) -> Array:
         """The function's answer for this tile, in an array of our own."""
-        found = self.function(pair.x.values, pair.z.values)
-        found = found.toarray() if hasattr(found, "toarray") else found
-        return real_array(self, found).astype(pair.dtype)
+        return real_array(self, self.function(pair.x.values, pair.z.values)).astype(pair.dtype)
 
 
 def real_array(owner: Kernel, values: XLike) -> Array:
-    """What a user's function returned, as real numbers."""
+    """What a user's function returned, an array or a sparse matrix, as real numbers."""
+    values = values.toarray() if hasattr(values, "toarray") else values
     try:
         array = np.asarray(values)
         if array.dtype.kind in "biufO":
@@ -102,7 +101,7 @@ def real_array(owner: Kernel, values: XLike) -> Array:
 
 
 def _feature_table(owner: Kernel, values: XLike, count: int) -> Array:
-    table = real_array(owner, values.toarray() if hasattr(values, "toarray") else values)
+    table = real_array(owner, values)
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2 or len(table) != count:
