@@ -11,31 +11,34 @@ from contextlib import suppress
 import numpy as np
 
 from mercer.errors import InputError, KernelTextError, nearest
-from mercer.kernels import counts, indefinite, products, stationary
 from mercer.kernels.base import Kernel
+from mercer.kernels.counts import Jaccard, Spectrum, Subsequence, Words
 from mercer.kernels.given import Precomputed
+from mercer.kernels.indefinite import AdditiveChi2, Chi2, Sigmoid, SquaredDistance
+from mercer.kernels.products import Constant, Cosine, Linear, Polynomial
+from mercer.kernels.stationary import Gaussian, Laplacian, Matern, Periodic, RationalQuadratic
 from mercer.kernels.value import Width
 
 _LONGEST = 10_000
 _WRITABLE: tuple[type[Kernel], ...] = (
-    products.Linear,
-    products.Polynomial,
-    products.Cosine,
-    products.Constant,
-    indefinite.AdditiveChi2,
-    indefinite.Chi2,
-    indefinite.Sigmoid,
-    indefinite.SquaredDistance,
-    stationary.Gaussian,
-    stationary.Laplacian,
-    stationary.Matern,
-    stationary.RationalQuadratic,
-    stationary.Periodic,
+    Linear,
+    Polynomial,
+    Cosine,
+    Constant,
+    AdditiveChi2,
+    Chi2,
+    Sigmoid,
+    SquaredDistance,
+    Gaussian,
+    Laplacian,
+    Matern,
+    RationalQuadratic,
+    Periodic,
     Precomputed,
-    counts.Words,
-    counts.Spectrum,
-    counts.Jaccard,
-    counts.Subsequence,
+    Words,
+    Spectrum,
+    Jaccard,
+    Subsequence,
 )
 _METHODS = {
     "exp": ".exp() takes no arguments.",
@@ -61,14 +64,14 @@ def snake(name: str) -> str:
 
 
 def _laplacian_of_gamma(gamma: Width) -> Kernel:
-    stationary.Gaussian.from_gamma(gamma)  # refuses what is no gamma
-    return stationary.Laplacian([1.0 / each for each in gamma] if np.ndim(gamma) else 1.0 / gamma)
+    Gaussian.from_gamma(gamma)  # refuses what is no gamma
+    return Laplacian([1.0 / each for each in gamma] if np.ndim(gamma) else 1.0 / gamma)
 
 
 # Kernels by the parameter of scikit-learn's: exp(-gamma |x - z|^2), exp(-gamma |x - z|_1).
 _OF_GAMMA: dict[str, Callable[..., Kernel]] = {
-    "rbf": lambda gamma=1.0: stationary.Gaussian.from_gamma(gamma),
-    "gaussian": stationary.Gaussian.from_gamma,
+    "rbf": lambda gamma=1.0: Gaussian.from_gamma(gamma),
+    "gaussian": Gaussian.from_gamma,
     "laplacian": _laplacian_of_gamma,
 }
 NAMES: dict[str, type[Kernel]] = {_plain(cls.__name__): cls for cls in _WRITABLE}
@@ -176,7 +179,7 @@ def _call(node: ast.Call, text: str) -> object:
         case ast.Name(id=name):
             make = _class(name)
         case ast.Attribute(value=ast.Name(id=name), attr="from_gamma") if _plain(name) == "gaussian":
-            make = stationary.Gaussian.from_gamma
+            make = Gaussian.from_gamma
         case ast.Attribute(value=owner, attr="exp" | "normalized" | "on" as method):
             make = getattr(_kernel(owner, text), method)
         case _:
