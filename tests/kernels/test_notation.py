@@ -32,7 +32,7 @@ from mercer.kernels import (
     SquaredDistance,
     parse,
 )
-from mercer.kernels.composed import Composed
+from mercer.kernels.algebra import Composed
 from mercer.kernels.notation import NAMES, snake
 from refusals import refusal, tells
 

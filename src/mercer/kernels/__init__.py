@@ -3,7 +3,7 @@
 from mercer.kernels.algebra import Exp, Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
 from mercer.kernels.certificate import Certificate, Witness
-from mercer.kernels.counts import Jaccard, Spectrum, Words
+from mercer.kernels.counts import Jaccard, Spectrum, Subsequence, Words
 from mercer.kernels.given import Custom, FromFeatures, Outer, Precomputed
 from mercer.kernels.indefinite import AdditiveChi2, Chi2, Sigmoid, SquaredDistance
 from mercer.kernels.notation import parse
@@ -17,7 +17,6 @@ from mercer.kernels.stationary import (
     RationalQuadratic,
     Stationary,
 )
-from mercer.kernels.subsequence import Subsequence
 from mercer.kernels.views import Mapped, Normalized, On
 
 __all__ = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -247,10 +247,10 @@ class ApproximateFeatures(Brief):
     pair_bound: float
     probability: float
     _map: FeatureMap = field(repr=False)
-    _tables: tuple[tuple[Any, Any], ...] = field(repr=False)  # values and names of all rows seen so far
+    _tables: tuple[Rows, ...] = field(repr=False)  # all rows seen so far
     _asked: float = field(repr=False)
 
-    def of(self, Z: Any) -> ApproximateFeatures:
+    def of(self, Z: XLike) -> ApproximateFeatures:
         """Features of new rows by the same map; the bounds then hold for all pairs of old and new rows.
 
         Parameters
@@ -262,13 +262,13 @@ class ApproximateFeatures(Brief):
         -------
         ApproximateFeatures
         """
-        rows, tables = self.kernel.read(Z), self._rows()
+        rows, tables = self.kernel.read(Z), self._tables
         columns = tables[0].width
         if rows.width != columns:
             raise InputError(sentence("Z", f"a table of {columns} columns, as X is", f"{rows.width} columns"))
         return _judge_map(self.kernel, self._map, [*tables, rows], self.method, self._asked)
 
-    def deviation(self, Z: Any = None) -> Array:
+    def deviation(self, Z: XLike = None) -> Array:
         """Standard deviation of every phi(x)'phi(z) over draws of the frequencies, exactly.
 
         Parameters
@@ -281,11 +281,8 @@ class ApproximateFeatures(Brief):
         ndarray of shape (n rows, n rows of Z)
             It takes two kernel matrices of that shape.
         """
-        x = self._rows()[-1]
+        x = self._tables[-1]
         return np.asarray(np.sqrt(self._map.variance(x, x if Z is None else self.kernel.read(Z))))
-
-    def _rows(self) -> list[Rows]:
-        return [Rows(values, names) for values, names in self._tables]
 
     def __str__(self) -> str:
         n, count = self.features.shape
@@ -314,7 +311,12 @@ def approximate(
     if method == "fourier" and count % 2:
         must_be = "even, a cosine and a sine for each frequency"
         raise InputError(sentence("count of Fourier features", must_be, count))
-    drawn = _draw_map(kernel, rows, int(count), method, _generator(random_state))
+    try:
+        generator = np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        must_be = "a non-negative integer, a numpy.random.Generator or None"
+        raise InputError(sentence("random_state", must_be, repr(random_state))) from None
+    drawn = _draw_map(kernel, rows, int(count), method, generator)
     return _judge_map(kernel, drawn, [rows], method, float(probability))
 
 
@@ -344,14 +346,6 @@ def has_series(kernel: Kernel, rows: Rows) -> bool:
     if isinstance(kernel, Sum | Product | Scaled):
         return all(has_series(member, rows) for member in kernel.members().values())
     return isinstance(kernel, Gaussian) and rows.width == 1
-
-
-def _generator(random_state: Seed) -> np.random.Generator:
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        must_be = "a non-negative integer, a numpy.random.Generator or None"
-        raise InputError(sentence("random_state", must_be, repr(random_state))) from None
 
 
 def _draw_map(kernel: Kernel, rows: Rows, count: int, method: str, generator: np.random.Generator) -> FeatureMap:
@@ -462,6 +456,6 @@ def _judge_map(kernel: Kernel, drawn: FeatureMap, tables: list[Rows], method: st
         bound(1),
         asked if limits.spread > 0 else 1.0,
         drawn,
-        tuple((table.values, table.names) for table in tables),
+        tuple(tables),
         asked,
     )

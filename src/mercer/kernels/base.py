@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, dataclass_transform
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, dataclass_transform
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from mercer.data.checks import as_numbers
 from mercer.data.rows import Array, Rows, Seed, XLike, as_rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.labels import argument
+from mercer.kernels.tiles import blocks, check_values, difference_quotient, finite_on, matrix, tile
 from mercer.kernels.value import Value
+from mercer.runtime import promise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,8 +95,6 @@ class Kernel(Value):
 
     def diagonal(self, rows: Rows) -> Array:
         """k(x, x) of each row; override where it is cheaper than a block."""
-        from mercer.kernels.tiles import blocks, tile
-
         cuts = [rows[part] for part in blocks(len(rows), DIAGONAL_BLOCK)]
         parts = [tile(self, cut, cut, same=True).diagonal().copy() for cut in cuts]
         return np.concatenate(parts) if parts else np.empty(0)
@@ -126,14 +126,12 @@ class Kernel(Value):
         """Whether this is a Mercer kernel (None where unknown), and the reason."""
         return self.mercer, self.because
 
-    def counterexample(self) -> Any:
+    def counterexample(self) -> XLike:
         """Rows whose Gram matrix has a negative eigenvalue, for kernels that are not valid; None where unknown."""
         return None
 
     def values(self, pair: Pair) -> Array:
         """What `block` says, checked where it is not our own arithmetic."""
-        from mercer.kernels.tiles import check_values
-
         found = self.block(pair)
         return found if self.trusted or self.members() else check_values(self, found, pair)
 
@@ -207,13 +205,11 @@ class Kernel(Value):
 
         Where a kernel has a kink, at a distance of 0, the mean of the slopes on both sides, which is 0.
         """
-        from mercer.kernels.tiles import difference_quotient
-
         return difference_quotient(self, x, z, columns)
 
     # -- what everyone can ask --------------------------------------------------------------------
 
-    def __call__(self, X: XLike, Z: Any = None, *, dtype: DTypeLike = np.float64) -> Array:
+    def __call__(self, X: XLike, Z: XLike = None, *, dtype: DTypeLike = np.float64) -> Array:
         """The matrix k(x, z) of all rows of X against all rows of Z, or of X against itself.
 
         Parameters
@@ -227,8 +223,6 @@ class Kernel(Value):
         -------
         ndarray of shape (n rows of X, n rows of Z)
         """
-        from mercer.kernels.tiles import matrix
-
         return matrix(self, X, Z, dtype)
 
     def diag(self, X: XLike) -> Array:
@@ -240,8 +234,6 @@ class Kernel(Value):
         >>> Linear().diag([[1.0, 2.0], [3.0, 0.0]])
         array([5., 9.])
         """
-        from mercer.kernels.tiles import finite_on
-
         rows = self.read(X)
         finite_on(self, rows)
         return self.diagonal(rows)
@@ -278,8 +270,6 @@ class Kernel(Value):
 
     def _promise_features(self, rows: Rows, each: int, what: str) -> None:
         """Refuse features of so many bytes each that do not fit, naming their number."""
-        from mercer.runtime import promise
-
         count = self.count_features(rows)
         if count is None:
             return
@@ -409,7 +399,7 @@ class Kernel(Value):
 
         return Exp(self)
 
-    def map(self, function: Callable[[Any], Any]) -> Kernel:
+    def map(self, function: Callable[[XLike], XLike]) -> Kernel:
         """k(f(x), f(z)) for a function f of whole tables.
 
         >>> import numpy as np

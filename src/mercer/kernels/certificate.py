@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows, as_rows
+from mercer.data.rows import Array, Rows, XLike, as_rows
 from mercer.text import Shown
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Witness:
     -1
     """
 
-    rows: Any
+    rows: XLike
     vector: Array
     value: float
     places: tuple[int, ...] | None = None

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import BuiltIn, Kernel
 from mercer.kernels.labels import argument
 from mercer.kernels.value import Identity, check_callable, short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from mercer.kernels.pair import Pair
 
@@ -47,7 +47,18 @@ class Precomputed(BuiltIn):
         return np.asarray(rows.values.diagonal(), dtype=np.float64).copy()
 
 
-class Custom(Kernel):
+class OfFunction(Kernel):
+    """A kernel whose one parameter is a function."""
+
+    kind: ClassVar[str] = "any"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be called."""
+        for name, function in self.items():
+            check_callable(self, name, function)
+
+
+class Custom(OfFunction):
     """Any function of two blocks of rows, f(X, Z) -> matrix.
 
     The function sees whole blocks and is never called for single pairs. Whether it is a Mercer kernel
@@ -68,24 +79,18 @@ class Custom(Kernel):
            [1., 2.]])
     """
 
-    kind: ClassVar[str] = "any"
     because: ClassVar[str] = "a user-defined function cannot be proved automatically"
 
-    function: Callable[[Any, Any], Any]
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be called."""
-        check_callable(self, "function", self.function)
+    function: Callable[[XLike, XLike], XLike]
 
     def block(self, pair: Pair) -> Array:
         """The function's answer for this tile, in an array of our own."""
-        found = self.function(pair.x.values, pair.z.values)
-        found = found.toarray() if hasattr(found, "toarray") else found
-        return real_array(self, found).astype(pair.dtype)
+        return real_array(self, self.function(pair.x.values, pair.z.values)).astype(pair.dtype)
 
 
-def real_array(owner: Kernel, values: Any) -> Array:
-    """What a user's function returned, as real numbers."""
+def real_array(owner: Kernel, values: XLike) -> Array:
+    """What a user's function returned, an array or a sparse matrix, as real numbers."""
+    values = values.toarray() if hasattr(values, "toarray") else values
     try:
         array = np.asarray(values)
         if array.dtype.kind in "biufO":
@@ -95,8 +100,8 @@ def real_array(owner: Kernel, values: Any) -> Array:
     raise InputError(sentence(f"The result of {owner!r}", "an array of real numbers", f"{type(values).__name__}"))
 
 
-def _feature_table(owner: Kernel, values: Any, count: int) -> Array:
-    table = real_array(owner, values.toarray() if hasattr(values, "toarray") else values)
+def _feature_table(owner: Kernel, values: XLike, count: int) -> Array:
+    table = real_array(owner, values)
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2 or len(table) != count:
@@ -107,7 +112,38 @@ def _feature_table(owner: Kernel, values: Any, count: int) -> Array:
     return table
 
 
-class FromFeatures(Kernel):
+class GivenFeatures(OfFunction):
+    """phi(x)'phi(z) for features that a function makes of a whole table, once."""
+
+    mercer: ClassVar[bool | None] = True
+    finite: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    @property
+    def _name(self) -> Hashable:
+        ((_, function),) = self.items()
+        return type(self), Identity(function)
+
+    def table(self, values: XLike) -> Rows:
+        """phi of these rows."""
+        ((_, function),) = self.items()
+        return Rows(_feature_table(self, function(values), values.shape[0]))
+
+    def block(self, pair: Pair) -> Array:
+        """The scalar products of this tile's features."""
+        return pair.mapped(self._name, self.table).dot()
+
+    def diagonal(self, rows: Rows) -> Array:
+        """phi(x)'phi(x)."""
+        table = self.features(rows)
+        return np.asarray(np.einsum("ij,ij->i", table, table))
+
+    def features(self, rows: Rows) -> Array:
+        """phi(x), computed once for a table."""
+        return np.asarray(rows.derive(self._name, self.table).values)
+
+
+class FromFeatures(GivenFeatures):
     """phi(x)'phi(z) for explicit features phi: ridge regression on a basis of your own.
 
     Parameters
@@ -125,36 +161,12 @@ class FromFeatures(Kernel):
            [ 7., 21.]])
     """
 
-    kind: ClassVar[str] = "any"
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is a scalar product of explicit features"
-    finite: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
 
-    phi: Callable[[Any], Any]
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be called."""
-        check_callable(self, "phi", self.phi)
-
-    def _table(self, values: Any) -> Rows:
-        return Rows(_feature_table(self, self.phi(values), values.shape[0]))
-
-    def block(self, pair: Pair) -> Array:
-        """The scalar products of this tile's features."""
-        return pair.mapped(("phi", Identity(self.phi)), self._table).dot()
-
-    def diagonal(self, rows: Rows) -> Array:
-        """phi(x)'phi(x)."""
-        table = self.features(rows)
-        return np.asarray(np.einsum("ij,ij->i", table, table))
-
-    def features(self, rows: Rows) -> Array:
-        """phi(x), computed once for a table."""
-        return np.asarray(rows.derive(("phi", Identity(self.phi)), self._table).values)
+    phi: Callable[[XLike], XLike]
 
 
-class Outer(Kernel):
+class Outer(GivenFeatures):
     """f(x) f(z) for one real-valued function f.
 
     Parameters
@@ -170,42 +182,24 @@ class Outer(Kernel):
            [ 9., 81.]])
     """
 
-    kind: ClassVar[str] = "any"
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "its one feature is f(x)"
-    finite: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
 
-    f: Callable[[Any], Any]
+    f: Callable[[XLike], XLike]
 
-    def __post_init__(self) -> None:
-        """Refuse what cannot be called."""
-        check_callable(self, "f", self.f)
-
-    def _column(self, values: Any) -> Rows:
-        table = _feature_table(self, self.f(values), values.shape[0])
-        if table.shape[1] != 1:
+    def table(self, values: XLike) -> Rows:
+        """f of these rows, one number of each."""
+        table = super().table(values)
+        shape = table.values.shape
+        if shape[1] != 1:
             hint = "For several features, use FromFeatures."
             raise InputError(
-                sentence(f"The result of {self!r}", "one number per row", f"{table.shape[1]} numbers per row", hint)
+                sentence(f"The result of {self!r}", "one number per row", f"{shape[1]} numbers per row", hint)
             )
-        return Rows(table)
-
-    def block(self, pair: Pair) -> Array:
-        """f(x) f(z)."""
-        return pair.mapped(("f", Identity(self.f)), self._column).dot()
-
-    def diagonal(self, rows: Rows) -> Array:
-        """f(x)^2."""
-        return np.asarray(self.features(rows)[:, 0] ** 2)
+        return table
 
     def feature_count(self, width: int) -> int | None:
         """One."""
         return 1
-
-    def features(self, rows: Rows) -> Array:
-        """f(x)."""
-        return np.asarray(rows.derive(("f", Identity(self.f)), self._column).values)
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """The function's name, of x."""

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, XLike
 from mercer.kernels.base import BuiltIn
 from mercer.kernels.pair import Pair, squared_norms
 from mercer.kernels.value import positive_number, real_number
 
 
-class AdditiveChi2(BuiltIn):
+class Distance(BuiltIn):
+    """A distance and no similarity: k(x, x) = 0 for every x."""
+
+    mercer: ClassVar[bool | None] = False
+
+    def counterexample(self) -> XLike:
+        """Any two rows that differ."""
+        return [[0.0], [1.0]]
+
+    def diagonal(self, rows: Rows) -> Array:
+        """0 for every row."""
+        return np.zeros(len(rows))
+
+
+class AdditiveChi2(Distance):
     """-sum_j (x_j - z_j)^2 / (x_j + z_j), as scikit-learn's additive_chi2: for histograms.
 
     Conditionally positive definite only; `Chi2` is the Mercer kernel made of it.
@@ -27,13 +41,8 @@ class AdditiveChi2(BuiltIn):
            [-2.,  0.]])
     """
 
-    mercer: ClassVar[bool | None] = False
     because: ClassVar[str] = "k(x, x) = 0 for every x while other values are not 0: eigenvalues of both signs"
     positive_only: ClassVar[bool] = True
-
-    def counterexample(self) -> Any:
-        """Any two rows that differ."""
-        return [[0.0], [1.0]]
 
     def block(self, pair: Pair) -> Array:
         """Minus the chi-squared distance, one column at a time."""
@@ -48,10 +57,6 @@ class AdditiveChi2(BuiltIn):
         pair.give_back(step)
         pair.give_back(total)
         return tile
-
-    def diagonal(self, rows: Rows) -> Array:
-        """0 for every row."""
-        return np.zeros(len(rows))
 
 
 class Chi2(BuiltIn):
@@ -171,7 +176,7 @@ class Sigmoid(BuiltIn):
             return False, "k(x, x) = tanh(scale x'x + offset) is negative for every x with scale x'x + offset < 0"
         return False, f"the rows {rows[0]:g} and {rows[1]:g} have a kernel matrix with a negative determinant"
 
-    def counterexample(self) -> Any:
+    def counterexample(self) -> XLike:
         """One or two rows of one column, searched for where 1 and 2 do not show it."""
         rows = _sigmoid_rows(float(self.scale), float(self.offset))
         return None if rows is None else [[number] for number in rows]
@@ -188,7 +193,7 @@ class Sigmoid(BuiltIn):
         return np.asarray(np.tanh(float(self.scale) * squared_norms(rows) + float(self.offset)))
 
 
-class SquaredDistance(BuiltIn):
+class SquaredDistance(Distance):
     """||x - z||^2: a distance and no similarity, here so that the checks can say why.
 
     Examples
@@ -199,19 +204,10 @@ class SquaredDistance(BuiltIn):
            [9., 0.]])
     """
 
-    mercer: ClassVar[bool | None] = False
     because: ClassVar[str] = (
         "k(x, x) = 0, so every kernel matrix has trace 0 and eigenvalues of both signs (or all are 0)"
     )
 
-    def counterexample(self) -> Any:
-        """Any two rows that differ."""
-        return [[0.0], [1.0]]
-
     def block(self, pair: Pair) -> Array:
         """The squared Euclidean distances."""
         return pair.squared_distance(1.0)
-
-    def diagonal(self, rows: Rows) -> Array:
-        """0 for every row."""
-        return np.zeros(len(rows))

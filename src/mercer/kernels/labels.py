@@ -62,11 +62,6 @@ def products(left: Sequence[str], right: Sequence[str]) -> list[str]:
     return [Label.of(a).times(Label.of(b)) for a in left for b in right]
 
 
-def scale_names(factor: float, names: Sequence[str]) -> list[str]:
-    """A factor in front of every name."""
-    return products([Label.make(factor, ())], names)
-
-
 def column_names(rows: Rows) -> list[str]:
     """The names of the columns: the DataFrame's, or x1, x2, ... as the lectures write."""
     return list(rows.names) if rows.names is not None else [f"x{j + 1}" for j in range(rows.width)]

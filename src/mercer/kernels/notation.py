@@ -5,36 +5,39 @@ from __future__ import annotations
 import ast
 import operator
 import re
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 
 from mercer.errors import InputError, KernelTextError, nearest
-from mercer.kernels import counts, indefinite, products, stationary
 from mercer.kernels.base import Kernel
+from mercer.kernels.counts import Jaccard, Spectrum, Subsequence, Words
 from mercer.kernels.given import Precomputed
-from mercer.kernels.subsequence import Subsequence
+from mercer.kernels.indefinite import AdditiveChi2, Chi2, Sigmoid, SquaredDistance
+from mercer.kernels.products import Constant, Cosine, Linear, Polynomial
+from mercer.kernels.stationary import Gaussian, Laplacian, Matern, Periodic, RationalQuadratic
+from mercer.kernels.value import Width
 
 _LONGEST = 10_000
 _WRITABLE: tuple[type[Kernel], ...] = (
-    products.Linear,
-    products.Polynomial,
-    products.Cosine,
-    products.Constant,
-    indefinite.AdditiveChi2,
-    indefinite.Chi2,
-    indefinite.Sigmoid,
-    indefinite.SquaredDistance,
-    stationary.Gaussian,
-    stationary.Laplacian,
-    stationary.Matern,
-    stationary.RationalQuadratic,
-    stationary.Periodic,
+    Linear,
+    Polynomial,
+    Cosine,
+    Constant,
+    AdditiveChi2,
+    Chi2,
+    Sigmoid,
+    SquaredDistance,
+    Gaussian,
+    Laplacian,
+    Matern,
+    RationalQuadratic,
+    Periodic,
     Precomputed,
-    counts.Words,
-    counts.Spectrum,
-    counts.Jaccard,
+    Words,
+    Spectrum,
+    Jaccard,
     Subsequence,
 )
 _METHODS = {
@@ -43,7 +46,7 @@ _METHODS = {
     "on": ".on(...) takes columns, such as .on('age').",
     "from_gamma": "from_gamma takes one number, gamma.",
 }
-_OPERATORS: dict[Any, Any] = {ast.Add: operator.add, ast.Mult: operator.mul, ast.Pow: operator.pow}
+_OPERATORS: dict[type, Callable[..., object]] = {ast.Add: operator.add, ast.Mult: operator.mul, ast.Pow: operator.pow}
 _WITH_FUNCTIONS = ("custom", "fromfeatures", "outer")
 
 
@@ -60,15 +63,15 @@ def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
-def _laplacian_of_gamma(gamma: Any) -> Kernel:
-    stationary.Gaussian.from_gamma(gamma)  # refuses what is no gamma
-    return stationary.Laplacian([1.0 / each for each in gamma] if np.ndim(gamma) else 1.0 / gamma)
+def _laplacian_of_gamma(gamma: Width) -> Kernel:
+    Gaussian.from_gamma(gamma)  # refuses what is no gamma
+    return Laplacian([1.0 / each for each in gamma] if np.ndim(gamma) else 1.0 / gamma)
 
 
 # Kernels by the parameter of scikit-learn's: exp(-gamma |x - z|^2), exp(-gamma |x - z|_1).
-_OF_GAMMA: dict[str, Any] = {
-    "rbf": lambda gamma=1.0: stationary.Gaussian.from_gamma(gamma),
-    "gaussian": stationary.Gaussian.from_gamma,
+_OF_GAMMA: dict[str, Callable[..., Kernel]] = {
+    "rbf": lambda gamma=1.0: Gaussian.from_gamma(gamma),
+    "gaussian": Gaussian.from_gamma,
     "laplacian": _laplacian_of_gamma,
 }
 NAMES: dict[str, type[Kernel]] = {_plain(cls.__name__): cls for cls in _WRITABLE}
@@ -130,7 +133,7 @@ def _kernel(node: ast.expr, text: str) -> Kernel:
     return value
 
 
-def _value(node: ast.expr, text: str) -> Any:
+def _value(node: ast.expr, text: str) -> object:
     match node:
         case ast.Constant(value=bool() | int() | float() | str() as value):
             return value
@@ -150,7 +153,7 @@ def _value(node: ast.expr, text: str) -> Any:
     )
 
 
-def _combine(left: Any, op: ast.operator, right: Any, text: str) -> Any:
+def _combine(left: object, op: ast.operator, right: object, text: str) -> object:
     # Two plain numbers are not worked out: 9**9**9 must not keep anyone waiting.
     if type(op) in _OPERATORS and (isinstance(left, Kernel) or isinstance(right, Kernel)):
         with suppress(TypeError):
@@ -165,18 +168,18 @@ def _combine(left: Any, op: ast.operator, right: Any, text: str) -> Any:
     )
 
 
-def _call(node: ast.Call, text: str) -> Any:
+def _call(node: ast.Call, text: str) -> object:
     given = [_value(item, text) for item in node.args]
     named = {item.arg or "**": _value(item.value, text) for item in node.keywords}
     if len(named) < len(node.keywords):
         raise KernelTextError(f"{ast.unparse(node)!r} names a parameter twice.")
     match node.func:
         case ast.Name(id=name) if _plain(name) in _OF_GAMMA and (_plain(name) == "rbf" or "gamma" in named):
-            make: Any = _OF_GAMMA[_plain(name)]
+            make: Callable[..., object] = _OF_GAMMA[_plain(name)]
         case ast.Name(id=name):
             make = _class(name)
         case ast.Attribute(value=ast.Name(id=name), attr="from_gamma") if _plain(name) == "gaussian":
-            make = stationary.Gaussian.from_gamma
+            make = Gaussian.from_gamma
         case ast.Attribute(value=owner, attr="exp" | "normalized" | "on" as method):
             make = getattr(_kernel(owner, text), method)
         case _:
@@ -190,7 +193,7 @@ def _call(node: ast.Call, text: str) -> Any:
         raise KernelTextError(f"Invalid arguments in {ast.unparse(node)!r}: {_usage(make)}") from None
 
 
-def _usage(make: Any) -> str:
+def _usage(make: object) -> str:
     if isinstance(make, type) and issubclass(make, Kernel):
         names = [name for name, _ in make().items()]
         return f"its parameters are {', '.join(names)}." if names else "it takes no parameters."

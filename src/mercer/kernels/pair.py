@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from mercer.data.rows import Array, Columns, Rows
+from mercer.data.rows import Array, Columns, Rows, XLike
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -104,7 +104,7 @@ class Pair:
         tile.fill(value)
         return tile
 
-    def copy_of(self, values: Any) -> Array:
+    def copy_of(self, values: XLike) -> Array:
         """A tile with these values, an array or a sparse matrix."""
         tile = self.buffer()
         np.copyto(tile, _dense(values))
@@ -148,13 +148,13 @@ class Pair:
         """The pair seen through some columns only."""
         return self._part(("columns", wanted), lambda rows: rows.columns(wanted))
 
-    def mapped(self, key: Hashable, make: Callable[[Any], Rows]) -> Pair:
+    def mapped(self, key: Hashable, make: Callable[[XLike], Rows]) -> Pair:
         """The pair f(x), f(z); f is applied to whole tables, once."""
         return self._part(key, lambda rows: rows.derive(key, make))
 
     def dense(self) -> tuple[Array, Array]:
         """The two blocks as dense arrays of the working precision."""
-        x, z = _dense(self.x.values), _dense(self.z.values)
+        x, z = self.x.dense(), self.z.dense()
         return x.astype(self.dtype, copy=False), z.astype(self.dtype, copy=False)
 
     def _part(self, key: Hashable, cut: Callable[[Rows], Rows]) -> Pair:
@@ -235,8 +235,7 @@ class Pair:
         """sum_j ((x_j - z_j) inverse_j)^2, one column at a time: as exact as the differences are."""
         tile, step = self.full(0.0), self.buffer()
         each = np.broadcast_to(np.asarray(inverse, dtype=np.float64), (self.x.width,))
-        x, z = _dense(self.x.values), _dense(self.z.values)
-        for x_j, z_j, by in zip(x.T, z.T, each, strict=True):
+        for x_j, z_j, by in zip(self.x.dense().T, self.z.dense().T, each, strict=True):
             np.subtract(x_j[:, None], z_j, out=step, casting="same_kind")
             step *= by
             np.square(step, out=step)
@@ -267,7 +266,7 @@ class Pair:
         """From the differences of the rows as they are: moving or scaling rows first would round them."""
         from scipy.spatial.distance import cdist
 
-        x, z = (_dense(rows.values).astype(np.float64, copy=False) for rows in (self.x, self.z))
+        x, z = (rows.dense().astype(np.float64, copy=False) for rows in (self.x, self.z))
         each = np.broadcast_to(np.asarray(inverse, dtype=np.float64), x.shape[1:])
         flags, size = _flags(x, z, each)
         some = bool(flags.any())
@@ -301,17 +300,17 @@ def _flag_distances(u: Array, v: Array, size: Array) -> Array:
     return np.asarray(np.maximum(tile, 0.0, out=tile))
 
 
-def _dense(values: Any) -> Array:
+def _dense(values: XLike) -> Array:
     return np.asarray(values.toarray() if hasattr(values, "toarray") else values)
 
 
-def _scale_rows(rows: Rows, inverse: Inverse) -> Any:
+def _scale_rows(rows: Rows, inverse: Inverse) -> XLike:
     return rows.values.multiply(np.atleast_2d(inverse)).tocsr() if rows.sparse else rows.values * inverse
 
 
-def squared_norms(values: Any) -> Array:
+def squared_norms(values: XLike) -> Array:
     """x'x of each row of an array, a sparse matrix or Rows."""
-    values = getattr(values, "values", values) if isinstance(values, Rows) else values
+    values = values.values if isinstance(values, Rows) else values
     if hasattr(values, "multiply"):
         return np.asarray(values.multiply(values).sum(axis=1)).ravel()
     return np.asarray(np.einsum("ij,ij->i", values, values))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import ENDLESS, BuiltIn, Slopes
 from mercer.kernels.labels import Label, bracket, column_names
@@ -72,7 +72,7 @@ def inverse_or_zero(length: Array) -> Array:
     return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
 
 
-def _row_scaled(values: Any, by: Array) -> Any:
+def _row_scaled(values: XLike, by: Array) -> XLike:
     return values.multiply(by[:, None]).tocsr() if hasattr(values, "tocsr") else values * by[:, None]
 
 
@@ -247,7 +247,7 @@ class Cosine(BuiltIn):
         return tile
 
     @staticmethod
-    def _unit(values: Any) -> Rows:
+    def _unit(values: XLike) -> Rows:
         """Rows scaled to length one, by their largest entry first so that no square overflows or vanishes."""
         sparse = hasattr(values, "tocsr")
         largest = abs(values).max(axis=1)

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import BuiltIn, Kernel, Slopes
 from mercer.kernels.pair import Inverse, Pair
@@ -232,7 +232,7 @@ class Gaussian(Exponential):
     per_dimension: bool = False
 
     @classmethod
-    def from_gamma(cls, gamma: Any) -> Self:
+    def from_gamma(cls, gamma: Width) -> Self:
         """exp(-gamma ||x - z||^2), as scikit-learn's rbf; one gamma or one per column."""
         positive_width(cls(), gamma, "gamma")
         width = np.sqrt(0.5 / np.asarray(gamma, dtype=np.float64))
@@ -485,7 +485,7 @@ class Periodic(Exponential):
         turn = math.pi / float(self.period)
         return np.asarray(4.0 * turn * by**2 * np.sin(2.0 * turn * delta))
 
-    def _wind(self, values: Any) -> Rows:
+    def _wind(self, values: XLike) -> Rows:
         dense = values if isinstance(values, np.ndarray) else values.toarray()
         angle = np.fmod(dense, float(self.period)) * (2.0 * np.pi / float(self.period))
         return Rows(np.hstack([np.cos(angle), np.sin(angle)]))

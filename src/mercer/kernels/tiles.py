@@ -6,20 +6,19 @@ exponential. Nothing larger than a tile is ever held beside the result.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import Kernel, Slopes
 from mercer.kernels.pair import Pair, Scratch, squared_norms
 from mercer.runtime import promise, run
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from mercer.kernels.base import Kernel
+    from mercer.kernels.base import Kernel, Slopes
 
 Tile: TypeAlias = tuple[slice, slice]  # rows and columns
 
@@ -70,7 +69,7 @@ def log_tile(kernel: Kernel, x: Rows, z: Rows, scratch: Scratch | None = None) -
     return values
 
 
-def check_values(kernel: Kernel, values: Any, pair: Pair) -> Array:
+def check_values(kernel: Kernel, values: XLike, pair: Pair) -> Array:
     """The values of a kernel that is not our own: of the right shape, finite and symmetric."""
     result = np.asarray(values, dtype=pair.dtype)
     if result.shape != pair.shape:
@@ -86,7 +85,7 @@ def check_values(kernel: Kernel, values: Any, pair: Pair) -> Array:
     return result
 
 
-def matrix(kernel: Kernel, X: XLike, Z: Any, dtype: DTypeLike) -> Array:
+def matrix(kernel: Kernel, X: XLike, Z: XLike, dtype: DTypeLike) -> Array:
     """The whole matrix k(X, Z) from what a person gives."""
     try:
         known = np.dtype(dtype) in (np.float64, np.float32)
@@ -239,7 +238,6 @@ def _spread(column: Array) -> float:
 
 def _widths(kernel: Kernel, column: int) -> list[float]:
     """The widths and periods that a kernel and its parts have for a column."""
-    params = kernel.get_params(deep=False)
-    own = [np.ravel(params[name]) for name in ("width", "period") if name in params]
+    own = [np.ravel(value) for name, value in kernel.items() if name in ("width", "period")]
     found = [float(each[column] if column < len(each) else each.min()) for each in own]
-    return found + [w for each in vars(kernel).values() if isinstance(each, Kernel) for w in _widths(each, column)]
+    return found + [width for part in kernel.members().values() for width in _widths(part, column)]

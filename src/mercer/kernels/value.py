@@ -6,7 +6,7 @@ import dataclasses
 import math
 import numbers
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class Value(KeywordHints):
                 params |= {f"{name}__{key}": value for key, value in member.get_params().items()}
         return params
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """A new kernel with some parameters replaced (kernels never change).
 
         Examples
@@ -70,8 +70,8 @@ class Value(KeywordHints):
         >>> (Gaussian(2.0) + Linear()).set_params(k1__width=3.0)
         Gaussian(width=3.0) + Linear()
         """
-        own: dict[str, Any] = {}
-        nested: dict[str, dict[str, Any]] = {}
+        own: dict[str, object] = {}
+        nested: dict[str, dict[str, object]] = {}
         for name, value in params.items():
             head, _, rest = name.partition("__")
             if head not in self._names():
@@ -95,7 +95,7 @@ class Value(KeywordHints):
 
     # -- values: equality, hash, text -------------------------------------------------------------
 
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[object, ...]:
         return type(self), *((name, _comparable(value)) for name, value in self.items())
 
     def __eq__(self, other: object) -> bool:
@@ -118,7 +118,7 @@ class Value(KeywordHints):
         return repr(self) if self.binding >= at_least else f"({self!r})"
 
 
-def _comparable(value: Any) -> Any:
+def _comparable(value: object) -> object:
     """A hashable stand-in that is equal exactly where the parameter's value is."""
     if isinstance(value, Value | bool | str) or value is None:
         return value
@@ -137,7 +137,7 @@ def _comparable(value: Any) -> Any:
 class Identity:
     """A stand-in for something that cannot be hashed: equal to itself alone, and keeps it alive."""
 
-    def __init__(self, held: Any) -> None:
+    def __init__(self, held: object) -> None:
         self.held = held
 
     def __eq__(self, other: object) -> bool:
@@ -147,7 +147,7 @@ class Identity:
         return id(self.held)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """The source text of a parameter."""
     if hasattr(value, "__array__") and not callable(value):
         return repr(np.asarray(value).tolist())
@@ -159,12 +159,12 @@ def _text(value: Any) -> str:
     return repr(value)
 
 
-def function_name(function: Any) -> str:
+def function_name(function: object) -> str:
     """What a function is called, for people: lambda, not <lambda>."""
     return str(getattr(function, "__name__", type(function).__name__)).strip("<>")
 
 
-def short_name(function: Any) -> str:
+def short_name(function: object) -> str:
     """What a function is called in the name of a feature: f where it has no name."""
     name = function_name(function)
     return "f" if name == "lambda" else name
@@ -189,7 +189,7 @@ def positive_width(owner: object, value: Width, name: str = "width") -> None:
         raise InputError(sentence(f"{name} of {type(owner).__name__}", must_be, repr(value)))
 
 
-def positive_number(owner: object, name: str, value: Any) -> None:
+def positive_number(owner: object, name: str, value: object) -> None:
     """One positive number of a size whose square exists."""
     if not is_real(value) or not _SMALLEST <= value <= _LARGEST:
         positive = is_real(value) and value > 0
@@ -197,7 +197,7 @@ def positive_number(owner: object, name: str, value: Any) -> None:
         raise InputError(sentence(f"{name} of {type(owner).__name__}", must_be, repr(value)))
 
 
-def is_real(value: Any) -> bool:
+def is_real(value: object) -> TypeGuard[float]:
     """Whether something is one finite real number."""
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         return False
@@ -207,31 +207,31 @@ def is_real(value: Any) -> bool:
         return False
 
 
-def real_number(owner: object, name: str, value: Any, *, least: float = -math.inf) -> None:
+def real_number(owner: object, name: str, value: object, *, least: float = -math.inf) -> None:
     """A finite number, at least a bound."""
     if not is_real(value) or value < least:
         bound = "" if least == -math.inf else f" of at least {least:g}"
         raise InputError(sentence(f"{name} of {type(owner).__name__}", f"a finite number{bound}", _brief(value)))
 
 
-def truth_value(owner: object, name: str, value: Any) -> None:
+def truth_value(owner: object, name: str, value: object) -> None:
     """True or False, and nothing that merely counts as one."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(sentence(f"{name} of {type(owner).__name__}", "True or False", repr(value)))
 
 
-def whole_number(owner: object, name: str, value: Any, *, least: int = 1) -> None:
+def whole_number(owner: object, name: str, value: object, *, least: int = 1) -> None:
     """A whole number of at least `least`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
         raise InputError(sentence(f"{name} of {type(owner).__name__}", f"an integer of at least {least}", repr(value)))
 
 
-def _brief(value: Any) -> str:
+def _brief(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def check_callable(owner: object, name: str, value: Any) -> None:
+def check_callable(owner: object, name: str, value: object) -> None:
     """Something that can be called."""
     if not callable(value):
         raise InputError(sentence(f"{name} of {type(owner).__name__}", "a function", repr(value)))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from mercer.data.rows import Array, Columns, Rows, as_rows
+from mercer.data.rows import Array, Columns, Rows, XLike, as_rows
 from mercer.errors import InputError, sentence
+from mercer.kernels.algebra import Composed
 from mercer.kernels.base import DIAGONAL_BLOCK, Kernel, Slopes
-from mercer.kernels.composed import Composed
 from mercer.kernels.labels import argument, column_names
 from mercer.kernels.products import inverse_or_zero
 from mercer.kernels.tiles import blocks
@@ -76,7 +76,7 @@ class Mapped(View):
     kind: ClassVar[str] = "any"  # whatever the function takes
     takes_sparse: ClassVar[bool] = False  # what the function takes is unknown
 
-    function: Callable[[Any], Any]
+    function: Callable[[XLike], XLike]
 
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
@@ -92,7 +92,7 @@ class Mapped(View):
     def _name(self) -> tuple[str, Identity]:
         return "map", Identity(self.function)
 
-    def _apply(self, values: Any) -> Rows:
+    def _apply(self, values: XLike) -> Rows:
         try:
             rows = as_rows(self.function(values), objects=self.base.kind == "objects")
         except InputError as problem:
@@ -169,7 +169,7 @@ class On(View):
             return False, "it is not a Mercer kernel on these columns"
         return super().verdict()
 
-    def counterexample(self) -> Any:
+    def counterexample(self) -> XLike:
         """The base's, in these columns of a table of zeros; columns with names need a table of your own."""
         rows, wanted = self.base.counterexample(), self._keys
         if rows is None or any(isinstance(column, str) for column in wanted):

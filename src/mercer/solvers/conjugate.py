@@ -10,9 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
+from scipy.linalg import cho_solve
 
+from mercer.data.checks import sizes
 from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning, InputError, warn
 from mercer.kernels.base import Kernel
@@ -70,8 +73,6 @@ class LowRank:
         """(F F' + alpha I)^-1 R."""
         if not self.F.shape[1]:
             return R / self.alpha
-        from scipy.linalg import cho_solve
-
         result = self.F @ cho_solve((self._factor, True), self.F.T @ R, check_finite=False)
         np.subtract(R, result, out=result)
         result /= self.alpha
@@ -104,20 +105,14 @@ class Tally:
 class Conjugate:
     """G = (V K V + alpha I)^-1 by preconditioned conjugate gradients on many right-hand sides at once.
 
+    Every right-hand side is solved until ||b - A x|| / ||b|| is the tolerance.
+
     Parameters
     ----------
-    quick : callable
-        B -> V K V B, possibly in single precision.
-    exact : callable
-        The same in double precision.
-    nearby : LowRank
-        The inverse of a system close to this one, with its alpha.
-    reason : str
-        For the record.
-    largest : float
-        Largest eigenvalue of V K V + alpha I, about.
-    tolerance : float, default=TOLERANCE
-        Wanted of ||b - A x|| / ||b||, for every right-hand side.
+    system : StreamedSystem
+        Products with V K V, and F with F F' close to it.
+    alpha : float
+        Positive.
     most : int, default=3000
         Products with K after which it ends as it is; one in double precision counts as 15.
 
@@ -128,30 +123,24 @@ class Conjugate:
         that was left. Residuals are those of double precision.
     """
 
-    def __init__(
-        self,
-        quick: Product,
-        exact: Product,
-        nearby: LowRank,
-        reason: str,
-        largest: float,
-        tolerance: float = TOLERANCE,
-        most: int = MOST,
-    ) -> None:
-        self.quick, self.exact, self.nearby, self.reason = quick, exact, nearby, reason
-        self.n, self.alpha, self.largest, self.tolerance = len(nearby.F), nearby.alpha, largest, tolerance
+    tolerance: ClassVar[float] = TOLERANCE
+
+    def __init__(self, system: StreamedSystem, alpha: float, most: int = MOST) -> None:
+        self.quick = system.quick if system.tiles.single else system.exact
+        self.exact, self.reason = system.exact, system.choice.reason
+        self.nearby = LowRank(system.F, system.inner, alpha)
+        self.n, self.alpha, self.largest = system.n, alpha, system.largest + alpha
         self.most, self.tally = most, Tally()
 
-    def solve(self, B: Array, sizes: Array | None = None) -> Array:
+    def solve(self, B: Array, relative_to: Array | None = None) -> Array:
         """G B; every round knows in double precision what is missing, and each direction is new to the last.
 
-        `sizes`: what the tolerance is relative to, one number per column; the length of the column by default.
+        `relative_to`: what the tolerance is relative to, one number per column; the length of the column by default.
         """
-        unit = np.abs(B).max(axis=0, initial=0.0)
-        unit = np.where((unit > 0) & (unit < np.inf), unit, 1.0)  # squares must neither vanish nor overflow
+        unit = sizes(B)  # squares must neither vanish nor overflow
         B = B / unit
         X, R = np.zeros_like(B), B.copy()
-        goal = self.tolerance * np.maximum(_lengths(B) if sizes is None else sizes / unit, 1e-300)
+        goal = self.tolerance * np.maximum(_lengths(B) if relative_to is None else relative_to / unit, 1e-300)
         before, product, last = math.inf, self.quick, None
         for _ in range(_ROUNDS):
             missing = float((_lengths(R) / goal).max(initial=0.0))
@@ -259,8 +248,8 @@ def solve_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool) 
         dual = found.dual - root[:, None] * border.left * off
         found = replace(found, dual=dual, intercept=found.intercept + off)
     else:
-        sizes, y = _lengths(y), root[:, None] * Y
-        solved = G.solve(y, np.maximum(sizes, _SHARE * _lengths(y)))
+        spread, y = _lengths(y), root[:, None] * Y
+        solved = G.solve(y, np.maximum(spread, _SHARE * _lengths(y)))
         found = Solution(root[:, None] * solved, np.zeros(Y.shape[1]), None, G.route())
     route = found.route
     return replace(found, route=replace(route, cancelled=G.loss_of_digits(found.dual / root[:, None])))
@@ -277,8 +266,7 @@ def _dots(A: Array, B: Array) -> Array:
 
 
 def _lengths(B: Array) -> Array:
-    largest = np.abs(B).max(axis=0, initial=0.0)
-    unit = np.where((largest > 0) & (largest < np.inf), largest, 1.0)
+    unit = sizes(B)
     return np.asarray(unit * np.sqrt(_dots(B / unit, B / unit)))
 
 
@@ -354,17 +342,15 @@ class StreamedSystem:
         """V K V B in single precision, from the tiles that are kept."""
         return self.root[:, None] * self.tiles(self.root[:, None] * B)
 
-    def inverse(self, alpha: float, targets: int, tolerance: float = TOLERANCE, most: int = MOST) -> Conjugate:
-        """G for this alpha and so many right-hand sides at once, as good as asked for or after so many products."""
+    def inverse(self, alpha: float, targets: int, most: int = MOST) -> Conjugate:
+        """G for this alpha and so many right-hand sides at once, after at most so many products."""
         if alpha <= 0:
             raise InputError(
                 "solver='cg' needs alpha above 0; got 0. Use a small positive alpha, or solver='spectral'."
             )
         what = f"The conjugate gradient method on {self.n} rows and {targets} targets"
         promise(8 * self.n * targets * (SUMS + _TABLES), what, "Fit fewer targets at a time.")
-        quick = self.quick if self.tiles.single else self.exact
-        nearby = LowRank(self.F, self.inner, alpha)
-        return Conjugate(quick, self.exact, nearby, self.choice.reason, self.largest + alpha, tolerance, most)
+        return Conjugate(self, alpha, most)
 
     def solve(self, Y: Array, alpha: float, solver: str = "cg") -> Solution:
         """Coefficients for targets Y (n x t); by a factor where that was allowed and the iteration took too long."""

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+from scipy.linalg import eigh
 
 from mercer.data.checks import check_size
 from mercer.data.rows import Array
@@ -101,8 +102,6 @@ class Eigendecomposition:
     """
 
     def __init__(self, K: Array) -> None:
-        from scipy.linalg import eigh
-
         if not np.isfinite(K.diagonal()).all():
             raise InputError("The kernel matrix must be finite; got NaN or infinity. Scale X.")
         self.values, self.vectors = eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)

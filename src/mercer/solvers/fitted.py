@@ -90,7 +90,7 @@ class FittedRidge:
     primal: Array | None
     route: Route
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """The fields: all else can be worked out again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
@@ -197,7 +197,7 @@ class FittedRidge:
         rows = self.rows()
         return column_numbers(rows) if self.kernel.kind == "gram" else rows
 
-    def features(self, rows: Rows) -> Any:
+    def features(self, rows: Rows) -> XLike:
         """Explicit features; those of the linear kernel are the rows, sparse as they are."""
         return rows.values if isinstance(self.kernel, Linear) else self.kernel.features(rows)
 

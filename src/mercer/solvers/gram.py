@@ -28,6 +28,7 @@ from mercer.kernels.tiles import (
     log_tile,
     tile,
     underflow_is_zero,
+    upper_tiles,
 )
 from mercer.runtime import run, thread_count
 
@@ -162,12 +163,6 @@ def symmetric_times(
 
     run(add, range(count))
     return np.asarray(sums.sum(axis=0))
-
-
-def upper_tiles(n: int) -> list[tuple[slice, slice]]:
-    """The tiles on and above the diagonal of an n x n matrix."""
-    cuts = blocks(n)
-    return [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[i:]]
 
 
 # Kernel values that single precision can hold and multiply; beyond, products are made in double precision.

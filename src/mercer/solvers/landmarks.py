@@ -16,6 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, nearest, sentence
@@ -23,6 +25,8 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import between, finite_on, gram
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.gram import times
+from mercer.solvers.lapack import half_solve
+from mercer.solvers.plan import EPS
 
 _BLOCK = 100
 _LARGEST = 1e150
@@ -119,8 +123,6 @@ def pivoted_cholesky(
     >>> bool(np.abs(F @ F.T - Gaussian(1.0)(rows)).max() < 1e-8)
     True
     """
-    from scipy.linalg import solve_triangular
-
     n = len(rows)
     rank = min(rank, n)
     left = np.maximum(kernel.diagonal(rows), 0.0)
@@ -184,7 +186,6 @@ def _accept_rows(core: Array, before: Array, least: float, rng: np.random.Genera
 _NOTHING_NEW = 1e-12
 _ROUNDING = 8.0
 _STEPS = 12
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,9 +233,6 @@ class Features:
     @staticmethod
     def of(kernel: Kernel, landmarks: Array, names: tuple[str, ...] | None = None) -> Features:
         """Features of these landmarks; those that tell nothing new are left out."""
-        from scipy.linalg import solve_triangular
-        from scipy.linalg.lapack import dpstrf
-
         K = gram(kernel, Rows(landmarks, names))
         if not np.isfinite(K).all():
             raise InputError(sentence(f"Every value of {kernel!r}", "finite", "NaN or infinity", "Scale X."))
@@ -248,7 +246,7 @@ class Features:
         kept, out = order[:rank] - 1, order[rank:] - 1
         with np.errstate(over="ignore"):
             spread = float(np.einsum("ij,ij->i", K, K).max())
-        across = solve_triangular(root, K[np.ix_(kept, out)], trans="T", check_finite=False)
+        across = half_solve(root, K[np.ix_(kept, out)])
         rest = K.diagonal()[out] - np.einsum("ij,ij->j", across, across)
         lost = int((rest > _ROUNDING * rank * EPS * float(K.max())).sum())
         return Features(kernel, np.ascontiguousarray(landmarks[kept]), root, names, len(landmarks), spread, lost)
@@ -268,20 +266,14 @@ class Features:
 
     def phi(self, X: Array) -> Array:
         """The features of some rows, all at once."""
-        from scipy.linalg import solve_triangular
-
-        return np.asarray(solve_triangular(self.root, self.against(X).T, trans="T", check_finite=False).T)
+        return self.whiten(self.against(X).T).T
 
     def whiten(self, B: Array) -> Array:
         """R'^-1 B."""
-        from scipy.linalg import solve_triangular
-
-        return np.asarray(solve_triangular(self.root, B, trans="T", check_finite=False))
+        return half_solve(self.root, B)
 
     def coefficients(self, weights: Array) -> Array:
         """R^-1 w: what k(x, Z) is multiplied by to give phi(x)'w."""
-        from scipy.linalg import solve_triangular
-
         size = len(weights)
         return np.asarray(solve_triangular(self.root[:size, :size], weights, check_finite=False))
 
@@ -322,7 +314,6 @@ class Features:
 
     def least_eigenvalue(self) -> float:
         """Smallest eigenvalue of K_ZZ, by inverse iteration; at most a little too large."""
-        from scipy.linalg import cho_solve
 
         def inverse(B: Array) -> Array:
             return np.asarray(cho_solve((self.root, False), B, check_finite=False))

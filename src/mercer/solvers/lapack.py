@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from mercer.data.rows import Array
 
@@ -39,19 +40,19 @@ def _reference(value: Any) -> Any:
     return ctypes.byref(kind(value))
 
 
-def _pointer(value: Any) -> Any:
+def _pointer(value: object) -> Any:
     """Arrays by their address, all else by reference."""
     return value.__array_interface__["data"][0] if isinstance(value, np.ndarray) else _reference(value)
 
 
-def lapack(name: str, *given: Any) -> bool:
+def lapack(name: str, *given: object) -> bool:
     """Call a routine of LAPACK with these arguments and its error code; whether it succeeded."""
     info = ctypes.c_int(0)
     _routine("cython_lapack", name, len(given) + 1)(*map(_pointer, given), ctypes.byref(info))
     return info.value == 0
 
 
-def blas(name: str, *given: Any) -> None:
+def blas(name: str, *given: object) -> None:
     """Call a routine of BLAS with these arguments."""
     _routine("cython_blas", name, len(given))(*map(_pointer, given))
 
@@ -81,6 +82,11 @@ def solve_columns(U: Array, B: Array) -> Array:
     right = np.array(B.T, order="C")  # a copy, which is overwritten
     potrs(U, right)
     return right.T
+
+
+def half_solve(U: Array, B: Array) -> Array:
+    """U'^-1 B, in a new array."""
+    return np.asarray(solve_triangular(U, B, trans="T", check_finite=False))
 
 
 def posv(A: Array, B: Array) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from mercer.kernels.tiles import blocks
 from mercer.runtime import promise
 from mercer.solvers.cholesky import FEW, Cholesky, equilibrium, estimated_condition, exact_condition
 from mercer.solvers.dual import Border
-from mercer.solvers.lapack import add_outer, mirror, posv, potrf, potri, solve_columns
+from mercer.solvers.lapack import add_outer, half_solve, mirror, posv, potrf, potri, solve_columns
 from mercer.solvers.plan import EPS, SINGULAR
 from mercer.solvers.problem import Problem
 
@@ -117,9 +117,7 @@ class LeaveOut:
         right = np.ascontiguousarray(np.column_stack([self.cross(base, rows), self.a[base]]))
         if self.degenerate or not self._factor(B):
             return None
-        from scipy.linalg import solve_triangular
-
-        W = solve_triangular(B, right, lower=False, trans=1, check_finite=False)
+        W = half_solve(B, right)
         z, W = W[:, len(rows) :], W[:, : len(rows)]
         pivots = self.diagonal()[rows] - np.einsum("ij,ij->j", W, W)
         good = self._safe_pivots(pivots)
@@ -366,10 +364,7 @@ class Inverted(Dual):
             raise SingularError
         left = Inverted(P, mirrored=mirrored)
         left.K, left.log_determinant = None if overwrite else K, 2.0 * float(np.log(np.diagonal(P)).sum())
-
-        def solve(B: Array) -> Array:
-            return solve_columns(P, B)
-
+        solve = partial(solve_columns, P)
         left.set_solution(problem, new, solve)
         if exact is not None:
             left.condition = exact

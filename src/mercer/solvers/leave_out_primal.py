@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg.lapack import dpocon
 
 from mercer.data.checks import sizes
 from mercer.data.rows import Array
@@ -152,8 +153,6 @@ class Explicit(LeaveOut):
         return np.asarray(np.sqrt(leverage) * np.linalg.norm(self.y, axis=0).max())
 
     def _factor(self, block: Array) -> bool:
-        from scipy.linalg.lapack import dpocon
-
         norm = float(np.abs(block).sum(axis=0).max())
         if not potrf(block):
             return False

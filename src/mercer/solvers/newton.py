@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerError
 from mercer.kernels.tiles import blocks
-from mercer.solvers.lapack import mirror, potrf, potri, solve_columns
+from mercer.solvers.lapack import half_solve, mirror, potrf, potri, solve_columns
 from mercer.solvers.losses import Loss, Softmax
 
 _STEPS, _HALVES = 500, 40  # of Newton's method, and of its line search
@@ -49,7 +48,10 @@ class Curvature:
     def __init__(self, K: Array, v: Array, alpha: float) -> None:
         self.K, self.v, self.alpha = K, v, alpha
         self.root = np.sqrt(v[:, 0])
-        self.factor = factorize(K, self.root, alpha)
+        self.factor = self.root[:, None] * K * self.root
+        self.factor.flat[:: len(K) + 1] += alpha
+        if not potrf(self.factor):  # alpha is above 0, so only rounding can make it indefinite
+            raise InputError(f"alpha = {alpha:.3g} is lost in rounding beside the kernel matrix. Use a larger alpha.")
 
     def apply(self, x: Array) -> Array:
         """A x, of columns (n, 1) or (n, m)."""
@@ -155,20 +157,6 @@ def largest_eigenvalues(tables: Array) -> Array:
     return size
 
 
-def factorize(K: Array, root: Array, alpha: float) -> Array:
-    """The upper factor of alpha I + root K root; alpha is above 0, so only rounding can make it indefinite."""
-    B = root[:, None] * K * root
-    B.flat[:: len(B) + 1] += alpha
-    if not potrf(B):
-        raise InputError(f"alpha = {alpha:.3g} is lost in rounding beside the kernel matrix. Use a larger alpha.")
-    return B
-
-
-def half_solve(factor: Array, right: Array) -> Array:
-    """U'^-1 times columns."""
-    return np.asarray(solve_triangular(factor, right, trans=1, lower=False, check_finite=False))
-
-
 @dataclass(frozen=True, eq=False)
 class Task:
     """What is minimized: a kernel matrix, targets, weights and a loss.
@@ -222,19 +210,19 @@ class Task:
             steps += 1
             system = self.curvature(f, alpha)
             da, db, Kda, gain = self._step(system, a, f)
-            size = 1.0
+            unit = max(abs(value), 1e-300)
+            size, done = 1.0, gain <= enough * unit
             for _ in range(_HALVES):
                 trial = a + size * da, Ka + size * Kda, b + size * db
                 new = self.objective(trial[1] + trial[2], trial[0], trial[1], alpha)
-                if new <= value - 1e-4 * size * gain or gain <= enough * max(abs(value), 1e-300):
+                if done or new <= value - 1e-4 * size * gain:
                     break
                 size /= 2
-                if size * gain <= _ROUNDING * max(abs(value), 1e-300):
+                if size * gain <= _ROUNDING * unit:
                     size = 0.0
                     break
             if not size:
                 break  # no decrease that rounding would show
-            done = gain <= enough * max(abs(value), 1e-300)
             if not done or new <= value:
                 (a, Ka, b), value = trial, new
                 f = Ka + b

@@ -11,11 +11,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from scipy.linalg import svd, svdvals
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, sentence
 from mercer.kernels.tiles import blocks
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
@@ -54,7 +55,7 @@ class PrimalSystem:
     """
 
     def __init__(
-        self, features: Any, weights: Array | None, *, intercept: bool = False, reason: str = "primal"
+        self, features: XLike, weights: Array | None, *, intercept: bool = False, reason: str = "primal"
     ) -> None:
         self.n, self.count = features.shape
         self.intercept, self.reason = intercept, reason
@@ -116,10 +117,10 @@ class PrimalSystem:
     @cached_property
     def normal(self) -> Array:
         """F'F."""
-        total: Any = sum(F.T @ F for _, F in self.blocks())
+        total: XLike = sum(F.T @ F for _, F in self.blocks())
         return np.ascontiguousarray(total if isinstance(total, np.ndarray) else total.toarray())
 
-    def blocks(self) -> Iterator[tuple[slice, Any]]:
+    def blocks(self) -> Iterator[tuple[slice, XLike]]:
         """F in parts: sparse if nothing is subtracted, a few thousand rows of a sparse table otherwise."""
         if not self.sparse:
             yield slice(None), self.weighted_features()
@@ -130,7 +131,7 @@ class PrimalSystem:
                 yield rows, self.weighted_rows(rows)
 
     @cached_property
-    def _sparse_features(self) -> Any:
+    def _sparse_features(self) -> XLike:
         """F of a sparse table from which nothing is subtracted."""
         return self.features.multiply(self.root[:, None]).tocsr()
 
@@ -141,8 +142,6 @@ class PrimalSystem:
     @cached_property
     def singular(self) -> tuple[Array, Array, Array]:
         """U, s, V' of F."""
-        from scipy.linalg import svd
-
         U, s, Vt = svd(self.weighted_features(), full_matrices=False, overwrite_a=True, check_finite=False)
         s[s <= EPS * max(self.n, self.count) * s.max(initial=0.0)] = 0.0  # rounding error
         return U, s, Vt
@@ -264,8 +263,6 @@ class PrimalSolved:
 
     def _log_determinant_without_penalty(self) -> float:
         """log det K, from the singular values of the features as they are; -inf where K is singular."""
-        from scipy.linalg import svdvals
-
         system = self.system
         if system.count < system.n:
             return -math.inf

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from text_oracles import texts, token_lists
 
 from formulas import worst
-from mercer.kernels import Spectrum, Subsequence, parse, subsequence, tiles
+from mercer.kernels import Spectrum, Subsequence, counts, parse, tiles
 from mercer.testing import check_kernel
 from refusals import refusal, tells
 
@@ -85,8 +85,8 @@ def test_random_texts_give_no_negative_eigenvalue(X, length, decay):
 def test_tiles_and_chunks_make_no_difference(length, rng, monkeypatch):
     X, Z = many(rng, 31), many(rng, 17, "abd\u00e9")
     monkeypatch.setattr(tiles.blocks, "__defaults__", (10,))
-    monkeypatch.setattr(subsequence, "_CELLS", 60)
-    monkeypatch.setattr(subsequence, "_PAIR_CELLS", 100)
+    monkeypatch.setattr(counts, "_CELLS", 60)
+    monkeypatch.setattr(counts, "_PAIR_CELLS", 100)
     kernel = Subsequence(length, 0.6)
     right = slow.table(slow.subsequence, X, length=length, decay=0.6)
     assert worst(kernel(X), right) < 1e-13
@@ -96,8 +96,8 @@ def test_tiles_and_chunks_make_no_difference(length, rng, monkeypatch):
 
 @pytest.mark.parametrize("cells", [1, 7, 2_000_000])
 def test_texts_much_longer_than_a_chunk_are_whole(cells, monkeypatch):
-    monkeypatch.setattr(subsequence, "_CELLS", cells)
-    monkeypatch.setattr(subsequence, "_PAIR_CELLS", cells)
+    monkeypatch.setattr(counts, "_CELLS", cells)
+    monkeypatch.setattr(counts, "_PAIR_CELLS", cells)
     X = ["", "ab" * 8, "a", "b" * 11, ""]
     for length in (1, 2, 3, 4):
         right = slow.table(slow.subsequence, X, length=length, decay=0.5)
