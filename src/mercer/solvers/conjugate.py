@@ -126,8 +126,8 @@ class Conjugate:
     tolerance: ClassVar[float] = TOLERANCE
 
     def __init__(self, system: StreamedSystem, alpha: float, most: int = MOST) -> None:
-        self.quick = system.quick if system.tiles.single else system.exact
         self.exact, self.reason = system.exact, system.choice.reason
+        self.quick = system.quick if system.tiles.single else self.exact
         self.nearby = LowRank(system.F, system.inner, alpha)
         self.n, self.alpha, self.largest = system.n, alpha, system.largest + alpha
         self.most, self.tally = most, Tally()
@@ -359,11 +359,13 @@ class StreamedSystem:
             try:
                 solution = solve_by_gradients(G, self.root, Y, intercept=self.intercept)
             except NotSolved:
-                if not self.choice.replaceable or int(8.8 * self.n * self.n) > available_bytes():
-                    raise
                 G.tally.residual = math.inf
-            if not G.has_converged and self.choice.replaceable:
-                self._factored = self._direct_system(G)
+                self._factored = self._direct_system(G) if self.choice.replaceable else None
+                if self._factored is None:
+                    raise
+            else:
+                if not G.has_converged and self.choice.replaceable:
+                    self._factored = self._direct_system(G)
             if self._factored is None:
                 if not G.has_converged:
                     products = G.tally.single + G.tally.double
