@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,12 +15,27 @@ from mercer.data.rows import Array, XLike, YLike
 from mercer.errors import InputError, MercerWarning, nearest, sentence, warn
 from mercer.tables.cells import read_cells, texts_of
 from mercer.tables.columns import Column, encode, is_truth, learn, output_names, round_range
+from mercer.tables.dates import check_format
 from mercer.tables.frames import Table, as_table
 from mercer.tables.kinds import PANDAS_INDEX, ROW_NUMBERS, decide, interpret, is_constant, odd_warning, warn_of_left_out
 from mercer.tables.report import Encoded, EncoderReport, Unfamiliar
-from mercer.tables.settings import EncoderSettings
 from mercer.tables.values import NumberStyle, find_style
 from mercer.text import Text, counted, quoted, text_below, text_table
+
+_ASKABLE = ("number", "category", "date", "text")  # kinds
+_MISSING = ("mark", "mean")
+
+
+@dataclass(frozen=True)
+class EncoderSettings:
+    """The parameters of an encoder: kinds, columns to drop, number format, what to do with missing and odd values."""
+
+    kinds: tuple[tuple[str | int, str], ...]
+    drop: tuple[str | int, ...]
+    style: NumberStyle | None
+    missing: str = "mark"
+    date_format: str | None = None
+    strict: bool = False
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -112,9 +127,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def settings(self) -> EncoderSettings:
         """The parameters, validated."""
-        return EncoderSettings.from_arguments(
-            self.kinds, self.drop, self.decimal, self.thousands, self.missing, self.date_format, self.strict
-        )
+        if self.kinds is not None and not isinstance(self.kinds, Mapping):
+            must_be = "a mapping of columns to kinds, such as {'colour': 'category'}"
+            raise InputError(sentence("kinds of TableEncoder", must_be, repr(self.kinds)))
+        kinds = tuple((key if isinstance(key, int) else str(key), kind) for key, kind in (self.kinds or {}).items())
+        for column, kind in kinds:
+            if kind not in _ASKABLE:
+                must_be, way_out = "'number', 'category', 'date' or 'text'", "To drop it, use drop."
+                raise InputError(sentence(f"The kind of column {column!r}", must_be, repr(kind), way_out))
+        if isinstance(self.drop, str | int) or not all(isinstance(column, str | int) for column in self.drop):
+            raise InputError(sentence("drop of TableEncoder", "a list of columns, such as ['id']", repr(self.drop)))
+        if self.missing not in _MISSING:
+            raise InputError(sentence("missing of TableEncoder", "'mark' or 'mean'", repr(self.missing)))
+        if not isinstance(self.strict, bool):
+            raise InputError(sentence("strict of TableEncoder", "True or False", repr(self.strict)))
+        style, dates = NumberStyle.from_settings(self.decimal, self.thousands), check_format(self.date_format)
+        return EncoderSettings(kinds, tuple(self.drop), style, self.missing, dates, self.strict)
 
     def fit(self, X: XLike, y: YLike = None) -> Self:
         """Decide what each column is, and learn from the rows how to encode it.

@@ -52,8 +52,6 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["number", "category", "date", "text", "constant", "identifier", "dropped"]
 
-# What can be asked for.
-ASKABLE = ("number", "category", "date", "text")
 # More levels than this are many: texts may be spoilt numbers or identifiers, and levels seen once are pooled.
 MOST_LEVELS = 50
 # Whole numbers with no more distinct values than this are pointed out: they may be codes.
@@ -452,10 +450,3 @@ def _decide_text(cells: Cells) -> tuple[Kind, str]:
             )
     said = "codes with leading zeros" if all(map(LOOSE.fullmatch, cells.levels)) else "text"
     return "category", f"{said}, {distinct} distinct values in {present} rows"
-
-
-def check_kind(column: str | int, kind: object) -> None:
-    """Validate a kind in `kinds`."""
-    if kind not in ASKABLE:
-        must_be = "'number', 'category', 'date' or 'text'"
-        raise InputError(sentence(f"The kind of column {column!r}", must_be, repr(kind), "To drop it, use drop."))
