@@ -44,7 +44,7 @@ from mercer.selection.search import fingerprint
 from mercer.solvers.plan import digits_left
 from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
-from mercer.tables.report import usually_outside
+from mercer.tables.columns import usually_outside
 from mercer.text import counted, plain, summary_below, text_table
 from mercer.tuning.committee import (
     Committee,

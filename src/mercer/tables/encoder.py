@@ -14,11 +14,10 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from mercer.data.rows import Array, XLike, YLike
 from mercer.errors import InputError, MercerWarning, nearest, sentence, warn
 from mercer.tables.cells import read_cells, texts_of
-from mercer.tables.columns import Column, encode, is_truth, learn, output_names, round_range
+from mercer.tables.columns import Column, Encoded, EncoderReport, encode, learn, output_names, round_range
 from mercer.tables.dates import check_format
 from mercer.tables.frames import Table, as_table
 from mercer.tables.kinds import PANDAS_INDEX, ROW_NUMBERS, decide, interpret, is_constant, odd_warning, warn_of_left_out
-from mercer.tables.report import Encoded, EncoderReport, Unfamiliar
 from mercer.tables.values import NumberStyle, find_style
 from mercer.text import Text, counted, quoted, text_below, text_table
 
@@ -158,8 +157,38 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        self._learn(as_table(X), self.settings)
-        return self
+        table, settings = as_table(X), self.settings
+        asked = {_place(table, key): kind for key, kind in settings.kinds}
+        dropped = {_place(table, key) for key in settings.drop}
+        kept = [place for place in range(len(table.names)) if place not in dropped]
+        read = {place: read_cells(table.names[place], table.column(place)) for place in kept}
+        style = settings.style
+        if style is None:
+            style = find_style(read[p] for p in kept if asked.get(p) in {None, "number"})
+        style_of = style or NumberStyle()
+        made = {}
+        for p in kept:  # arrays of numbers with infinite ones are refused, as scikit-learn has it
+            strict = settings.strict or (not table.named and set(read[p].levels) == set(read[p].numbers))
+            made[p] = interpret(read[p], asked.get(p), style_of, date_format=settings.date_format, strict=strict)
+        varied = [place for place, cells in made.items() if len(cells.present) and not is_constant(cells)]
+        columns: list[Column] = []
+        taken: set[str] = set()
+        for place, name in enumerate(table.names):
+            if place in dropped:
+                columns.append(Column(name, "dropped", "set by drop"))
+                continue
+            cells = made[place]
+            kind, why = decide(cells, asked.get(place), rows_counted=table.named and len(varied) > 1)
+            column = learn(cells, kind, why, marked=settings.missing == "mark")
+            names = [_free_name(each, taken) for each in output_names(column, cells)]
+            columns.append(replace(column, outputs=tuple(names)))
+        for place, column in enumerate(columns):
+            odd = None if place in dropped or read[place].style is not None else odd_warning(column, made[place])
+            if odd is not None:  # what a reader has made of a file is told by whoever reads
+                warn(odd)
+            elif column.kind == "identifier" and made[place].odd is None:
+                warn_of_left_out(column, read[place])
+        return self.set_columns(columns, settings, style, named=table.named)
 
     def transform(self, X: XLike) -> Array:
         """Encode a table as numbers, one row per row.
@@ -221,9 +250,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             levels, raw = column.levels + column.pooled, read[column.name]
             own = raw.style or style or NumberStyle()
             cells = interpret(raw, column.kind, own, levels=levels, trained=trained, writing=column.writing)
-            strangers = encode(column, cells, own, values[:, start:stop])
-            outside |= strangers.outside
-            found.append(Unfamiliar.count(column.name, strangers))
+            unfamiliar, rows_outside = encode(column, cells, own, values[:, start:stop])
+            outside |= rows_outside
+            found.append(unfamiliar)
             start = stop
         told = tuple(each for each in found if each.missing or each.unseen or each.outside)
         return Encoded(values, EncoderReport(table.rows, int(outside.sum()), told))
@@ -250,10 +279,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def describe(self) -> str:
         """The kind of each column, and why, as a text table."""
         check_is_fitted(self)
-        rows = [
-            (" ".join(column.name.split()), column.kind, column.missing, _becomes(column), column.why)
-            for column in self.columns_
-        ]
+        rows = []
+        for column in self.columns_:
+            features = counted(len(column.outputs), "feature") if column.outputs else "none"
+            rows.append((" ".join(column.name.split()), column.kind, column.missing, features, column.why))
         return Text(text_table(["column", "kind", "missing", "features", "why"], rows))
 
     def _html_repr(self) -> str:
@@ -288,39 +317,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             date_format=settings.date_format,
             strict=settings.strict,
         )
-
-    def _learn(self, table: Table, settings: EncoderSettings) -> None:
-        asked = {_place(table, key): kind for key, kind in settings.kinds}
-        dropped = {_place(table, key) for key in settings.drop}
-        kept = [place for place in range(len(table.names)) if place not in dropped]
-        read = {place: read_cells(table.names[place], table.column(place)) for place in kept}
-        style = settings.style
-        if style is None:
-            style = find_style(read[p] for p in kept if asked.get(p) in {None, "number"})
-        style_of = style or NumberStyle()
-        made = {}
-        for p in kept:  # arrays of numbers with infinite ones are refused, as scikit-learn has it
-            strict = settings.strict or (not table.named and set(read[p].levels) == set(read[p].numbers))
-            made[p] = interpret(read[p], asked.get(p), style_of, date_format=settings.date_format, strict=strict)
-        varied = [place for place, cells in made.items() if len(cells.present) and not is_constant(cells)]
-        columns: list[Column] = []
-        taken: set[str] = set()
-        for place, name in enumerate(table.names):
-            if place in dropped:
-                columns.append(Column(name, "dropped", "set by drop"))
-                continue
-            cells = made[place]
-            kind, why = decide(cells, asked.get(place), rows_counted=table.named and len(varied) > 1)
-            column = learn(cells, kind, why, marked=settings.missing == "mark")
-            names = [_free_name(each, taken) for each in output_names(column, is_truth(column, cells))]
-            columns.append(replace(column, outputs=tuple(names)))
-        for place, column in enumerate(columns):
-            odd = None if place in dropped or read[place].style is not None else odd_warning(column, made[place])
-            if odd is not None:  # what a reader has made of a file is told by whoever reads
-                warn(odd)
-            elif column.kind == "identifier" and made[place].odd is None:
-                warn_of_left_out(column, read[place])
-        self.set_columns(columns, settings, style, named=table.named)
 
     def pinned(self, X: XLike) -> tuple[Any, TableEncoder]:
         """A named table with its texts read, and the encoder for parts of it: what all rows tell is told once.
@@ -402,9 +398,3 @@ def _free_name(name: str, taken: set[str]) -> str:
         name += "'"
     taken.add(name)
     return name
-
-
-def _becomes(column: Column) -> str:
-    if not column.outputs:
-        return "none"
-    return counted(len(column.outputs), "feature")

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mercer.data.rows import Array
-
-if TYPE_CHECKING:
-    pass
 
 # Words, or runs of letters, that are counted.
 MOST_PARTS = 1000
