@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer.data.rows import Array, XLike, YLike
@@ -117,7 +119,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.date_format = date_format
         self.strict = strict
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
@@ -204,7 +206,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.encode(X).values
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: npt.ArrayLike | None = None) -> Array:
         """Names of the columns of numbers.
 
         Parameters
@@ -318,7 +320,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             strict=settings.strict,
         )
 
-    def pinned(self, X: XLike) -> tuple[Any, TableEncoder]:
+    def pinned(self, X: XLike) -> tuple[XLike, TableEncoder]:
         """A named table with its texts read, and the encoder for parts of it: what all rows tell is told once.
 
         The format of dates and numbers, and whether a column counts the rows, cannot be seen in every part. Tables

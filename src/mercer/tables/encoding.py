@@ -217,7 +217,7 @@ def encode_new(source: str, encoder: TableEncoder) -> Iterator[Array]:
     yield encoder.transform(columns_for(encoder, table.columns))
 
 
-def columns_for(encoder: TableEncoder, X: XLike) -> Any:
+def columns_for(encoder: TableEncoder, X: XLike) -> XLike:
     """The columns of a table that an encoder needs, by name; tables without names as they are."""
     table, needed = as_table(X), rules_of(encoder).kinds
     if not table.named:

@@ -408,8 +408,7 @@ def warn_of_left_out(column: Column, cells: Cells) -> None:
         hint = "If the column is numeric, correct the other values; to keep it as text, use $as_text."
     else:
         return
-    warning = LeftOutWarning(f"Column {column.name!r} was left out: {what}.", hint=hint, column=column.name)
-    warn(warning)
+    warn(LeftOutWarning(f"Column {column.name!r} was left out: {what}.", hint=hint, column=column.name))
 
 
 def is_constant(cells: Cells) -> bool:
