@@ -140,12 +140,12 @@ def find_format(cells: Cells, said: str | None = None) -> str | None:
     levels = cells.levels
     if not levels or not any(sign.isdigit() for sign in levels[0]):
         return None
-    if said is not None and _all_in(levels, said):
+    if said is not None and are_dates(levels, said):
         return said
     for form in (ISO, CLOCK, DURATION, YEAR_FIRST, *_NAMED):
-        if _all_in(levels, form):
+        if are_dates(levels, form):
             return form
-    fits = [form for form in (DAY_FIRST, MONTH_FIRST) if _all_in(levels, form)]
+    fits = [form for form in (DAY_FIRST, MONTH_FIRST) if are_dates(levels, form)]
     if len(fits) == 2 and said is not None and "%d" in said and "%m" in said:  # without the time, or the century
         return DAY_FIRST if said.index("%d") < said.index("%m") else MONTH_FIRST
     if len(fits) == 2:
@@ -158,10 +158,11 @@ def find_format(cells: Cells, said: str | None = None) -> str | None:
         )
     if fits:
         return fits[0]
-    return DIGITS if len(levels) >= _FEWEST and _all_in(levels, DIGITS) else None
+    return DIGITS if len(levels) >= _FEWEST and are_dates(levels, DIGITS) else None
 
 
-def _all_in(levels: Sequence[str], form: str) -> bool:
+def are_dates(levels: Sequence[str], form: str = ISO) -> bool:
+    """Whether all texts are dates in a format."""
     return all(read_day(text, form) is not None for text in levels)
 
 

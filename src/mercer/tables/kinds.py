@@ -31,6 +31,7 @@ from mercer.tables.dates import (
     MONTH_FIRST,
     WORDS,
     YEAR_FIRST,
+    are_dates,
     find_format,
     looks_like_dates,
     read_day,
@@ -126,12 +127,12 @@ def interpret(
     if cells.family != "text":
         return _interpret_typed(cells, kind)
     if kind in {"category", "text"} or (kind is None and (cells.declared or cells.style is not None)):
-        words = kind == "category" and levels and any(_all_named(levels, style))
+        words = kind == "category" and levels and _are_values(levels, style)
         return cells.without(is_word_for_missing) if words else cells
     said = cells.without(lambda text: is_word_for_missing(text) or (endless and is_endless(text)))
     if kind is None and not said.levels:
         return cells
-    if kind in {None, "number"} and said.levels and all(text.lower() in _TRUTH for text in said.levels):
+    if kind in {None, "number"} and said.levels and _are_truth(said.levels):
         return said.read("truth", [float(text.lower() == "true") for text in said.levels])
     dates = _format_of(said, kind, writing, date_format)
     if kind == "date" or (kind is None and dates not in {None, DURATION}):
@@ -155,8 +156,7 @@ def _format_of(cells: Cells, kind: str | None, writing: Writing | None, date_for
     """The format of dates: found, or that of training, unless one is said that all new cells have."""
     if writing is None:
         return find_format(cells, date_format)
-    fits = kind == "date" and date_format is not None
-    if date_format is not None and fits and all(read_day(text, date_format) is not None for text in cells.levels):
+    if kind == "date" and date_format is not None and are_dates(cells.levels, date_format):
         return date_format
     return writing.dates
 
@@ -195,8 +195,7 @@ def _interpret_typed(cells: Cells, kind: str | None) -> Cells:
     """Cells that are no text, where they can be of the kind; whole numbers such as 20201231 are dates."""
     if kind in {None, "date"} and cells.family == "number" and _may_be_digits(cells.present):
         digits = text_cells(cells.name, map(number_text, cells.present))
-        all_days = all(read_day(text, DIGITS) is not None for text in digits.levels)
-        if all_days and (kind == "date" or find_format(digits) == DIGITS):
+        if are_dates(digits.levels, DIGITS) and (kind == "date" or find_format(digits) == DIGITS):
             days = np.full(len(cells), np.nan)
             days[~cells.missing] = np.array([read_day(text, DIGITS) for text in digits.levels])[digits.values]
             return replace(cells, family="date", values=days, writing=Writing(DIGITS))
@@ -212,12 +211,16 @@ def _may_be_digits(values: Array) -> bool:
     return len(values) > 0 and bool(((values >= 19000101) & (values <= 20991231) & (values == np.floor(values))).all())
 
 
-def _all_named(levels: Sequence[str], style: NumberStyle) -> tuple[bool, ...]:
-    """Whether all levels are numbers, in this style or as levels are named; days; true or false."""
-    styles = (style, NumberStyle())
-    numbers = [all(each.read(text) is not None and not CODE.match(text) for text in levels) for each in styles]
-    days, truth = (read_day(text) is not None for text in levels), (text.lower() in _TRUTH for text in levels)
-    return (*numbers, all(days), all(truth))
+def _are_values(levels: Sequence[str], style: NumberStyle) -> bool:
+    """Whether levels are numbers, in this style or as levels are named; or days; or true and false."""
+    for each in (style, NumberStyle()):
+        if all(each.read(text) is not None and not CODE.match(text) for text in levels):
+            return True
+    return are_dates(levels) or _are_truth(levels)
+
+
+def _are_truth(levels: Sequence[str]) -> bool:
+    return all(text.lower() in _TRUTH for text in levels)
 
 
 def _all_read(cells: Cells, values: Sequence[float | None], must_be: str) -> list[float]:
