@@ -36,16 +36,14 @@ class Split:
 
     def removal(self, n: int) -> Array:
         """Every row that is not trained on, in order."""
-        mask = np.ones(n, dtype=bool)
-        mask[self.train] = False
-        return np.flatnonzero(mask)
+        return np.delete(np.arange(n), self.train)
 
 
-class OneOut(Split):
-    """Leave-one-out keeps the row that is left out, and not the n - 1 others."""
+class LeftOut(Split):
+    """Rows to test on, ascending, that all others are trained on; the others are not kept."""
 
-    def __init__(self, row: int, n: int) -> None:
-        object.__setattr__(self, "test", np.array([row]))
+    def __init__(self, test: Array, n: int) -> None:
+        object.__setattr__(self, "test", test)
         object.__setattr__(self, "n", n)
 
     n: int
@@ -53,15 +51,15 @@ class OneOut(Split):
     @property
     def train(self) -> Array:
         """Every other row."""
-        return np.delete(np.arange(self.n), self.test[0])
+        return np.delete(np.arange(self.n), self.test)
 
     @property
     def train_count(self) -> int:
-        """All rows but one."""
-        return self.n - 1
+        """How many other rows there are."""
+        return self.n - len(self.test)
 
     def removal(self, n: int) -> Array:
-        """The one row."""
+        """The rows to test on."""
         return self.test
 
 
@@ -120,11 +118,8 @@ class Folds:
     def order(self) -> Array:
         """Rows ordered so that the test sets of the first repeat are contiguous."""
         first = np.concatenate([split.test for split in self.repeats[0]])
-        once = np.zeros(self.n, dtype=bool)
-        once[first] = True
-        if int(once.sum()) < len(first):
-            first = first[np.sort(np.unique(first, return_index=True)[1])]
-        return np.concatenate([first, np.flatnonzero(~once)])
+        first = first[np.sort(np.unique(first, return_index=True)[1])]
+        return np.concatenate([first, np.delete(np.arange(self.n), first)])
 
 
 def draw(
@@ -181,7 +176,7 @@ def draw(
     if cv is None:
         if n < 2:
             raise InputError(f"Leave-one-out needs at least 2 rows; got {n}.")
-        splits = tuple(OneOut(i, n) for i in range(n))
+        splits = tuple(LeftOut(np.array([i]), n) for i in range(n))
         return Folds(n, (splits,), "leave-one-out")
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
         return _by_number(int(cv), X, y, int(repeats), groups, random_state, classifier=classifier)
@@ -283,16 +278,11 @@ def _by_number(
         raise InputError(sentence("The number of folds", f"between 2 and the number of {what}, {available}", folds))
     shuffle = repeats > 1 or random_state is not None
     generator = check_random_state(random_state) if shuffle else None
-    stratify = classifier and groups is None
+    plain, stratified = (KFold, StratifiedKFold) if groups is None else (GroupKFold, StratifiedGroupKFold)
     drawn = []
     for _ in range(repeats):
         seed = generator.randint(2**31 - 1) if generator is not None else None
-        if groups is not None and classifier:
-            splitter: Any = StratifiedGroupKFold(folds, shuffle=shuffle, random_state=seed)
-        elif groups is not None:
-            splitter = GroupKFold(folds, shuffle=shuffle, random_state=seed)
-        else:
-            splitter = (StratifiedKFold if stratify else KFold)(folds, shuffle=shuffle, random_state=seed)
+        splitter = (stratified if classifier else plain)(folds, shuffle=shuffle, random_state=seed)
         drawn.append(_as_splits(splitter.split(np.zeros((n, 1)), y, groups), n))
     kind = ("grouped " if groups is not None else "") + ("stratified " if classifier else "")
     label = f"{kind}{folds}-fold" + (", shuffled" if shuffle else ", unshuffled") + _times(repeats)
@@ -323,9 +313,7 @@ def _as_splits(pairs: Iterable[Any], n: int) -> tuple[Split, ...]:
                 "Every split must have at least one training row and one test row; got a split with an empty training "
                 "or test set."
             )
-        trained = np.zeros(n, dtype=bool)
-        trained[split.train] = True
-        if trained[split.test].any():
+        if np.bincount(np.concatenate([split.train, split.test])).max() > 1:
             raise InputError("Training and test rows of a split must be disjoint; got a row that is in both.")
     return splits
 
@@ -349,9 +337,7 @@ def _rows(given: Any, n: int) -> Array:
     if rows.size and not (rows.min() >= 0 and rows.max() < n):
         raise InputError(sentence("Row indices of a split", f"between 0 and {n - 1}", f"{rows.min()} to {rows.max()}"))
     rows = rows.astype(np.intp)
-    named = np.zeros(n, dtype=bool)
-    named[rows] = True
-    if int(named.sum()) < len(rows):
+    if rows.size and np.bincount(rows).max() > 1:
         raise InputError(
             "Row indices of a split must be unique; got duplicates. To count a row twice, set its sample_weight to 2."
         )
