@@ -76,14 +76,14 @@ def kind_of_names(what: str, names: Array, rows: int | Array = 0) -> str | None:
     return kind_of(type(cells[0])) if cells else None
 
 
-def as_names(given: Any) -> Array:
+def as_names(given: object) -> Array:
     """Keys or labels as an array; those of several kinds in a list as objects, which NumPy would make one kind."""
     names = np.asarray(given)
     mixed = isinstance(given, list | tuple) and names.ndim == 1 and _are_mixed(given)
     return np.array(given, dtype=object) if mixed else names
 
 
-def as_numbers(value: Any) -> Array | None:
+def as_numbers(value: object) -> Array | None:
     """A number or sequence of real numbers as an array; None for text, booleans and everything else."""
     array = np.asarray(value)
     if array.dtype == object and array.size and all(isinstance(item, numbers.Real) for item in array.ravel()):
@@ -129,7 +129,7 @@ def check_alpha(owner: str, alpha: AlphaLike, targets: int) -> Array:
     return np.broadcast_to(given.ravel(), (targets,)).copy()
 
 
-def check_intercept(owner: str, value: Any) -> None:
+def check_intercept(owner: str, value: object) -> None:
     """Validate `fit_intercept`: True or False."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(sentence(f"fit_intercept of {owner}", "True or False", repr(value)))

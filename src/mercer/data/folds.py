@@ -189,7 +189,7 @@ def draw(
     raise InputError(sentence("cv", "a number of folds, a splitter, a list of (train, test) or None", repr(cv)))
 
 
-def check_names(what: str, given: Any, n: int) -> Array:
+def check_names(what: str, given: object, n: int) -> Array:
     """Labels or groups, one for each of n rows, of one kind and none missing."""
     names = as_names(given)
     if names.shape != (n,):
@@ -318,11 +318,11 @@ def _as_splits(pairs: Iterable[Any], n: int) -> tuple[Split, ...]:
     return splits
 
 
-def _shape(given: Any, rows: Array) -> str:
+def _shape(given: object, rows: Array) -> str:
     return f"{rows.dtype} of shape {rows.shape}" if rows.size else repr(given)
 
 
-def _rows(given: Any, n: int) -> Array:
+def _rows(given: object, n: int) -> Array:
     rows = np.asarray(given)
     if rows.dtype == bool and rows.shape == (n,):
         rows = np.flatnonzero(rows)

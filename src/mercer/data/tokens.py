@@ -64,7 +64,7 @@ def letters(owner: str, values: Sequence[Any]) -> Symbols:
     return _number_symbols(owner, "texts or sequences", values, lambda value: value, ordered=True)
 
 
-def words(owner: str, values: Sequence[Any]) -> Symbols:
+def words(owner: str, values: Sequence[object]) -> Symbols:
     """Texts by word (what stands between white space), other collections by element.
 
     Examples

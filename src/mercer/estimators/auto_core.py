@@ -38,7 +38,7 @@ from mercer.estimators.ridge import KernelRidge
 from mercer.kernels.base import Kernel
 from mercer.local.storage import check_folder
 from mercer.runtime import single_threaded_blas, thread_count
-from mercer.runtime.checkpoint import check_path
+from mercer.runtime.container import check_path
 from mercer.runtime.progress import Progress, duration
 from mercer.selection.search import fingerprint
 from mercer.solvers.plan import digits_left
