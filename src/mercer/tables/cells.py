@@ -401,13 +401,8 @@ def _in_days(name: str, cell: Any, place: str) -> Any:
     if getattr(cell, "dtype", np.dtype(object)).kind != "m":
         return cell
     if np.datetime_data(cell.dtype)[0] in {"Y", "M"}:
-        raise InputError(
-            sentence(
-                f"Column {name!r}",
-                "durations in weeks, days or smaller units",
-                f"a unit of months or years in {place}",
-            )
-        )
+        must_be = "durations in weeks, days or smaller units"
+        raise InputError(sentence(f"Column {name!r}", must_be, f"a unit of months or years in {place}"))
     return cell / np.timedelta64(1, "D")
 
 

@@ -62,9 +62,7 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None, encoding
     text = _decode(raw, what, encoding, notes)
     found = separator or _separator(text, what)
     records = _records(text, found, what)
-    line, header = next(records, (0, []))
-    while line and not any(header):
-        line, header = next(records, (0, []))
+    line, header = next(((line, cells) for line, cells in records if any(cells)), (0, []))
     if not header:
         raise InputError(f"{what} is empty: it has no header line.")
     names = _names(header, line, what, notes)

@@ -184,11 +184,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             column = learn(cells, kind, why, marked=settings.missing == "mark")
             names = [_free_name(each, taken) for each in output_names(column, cells)]
             columns.append(replace(column, outputs=tuple(names)))
-        for place, column in enumerate(columns):
-            odd = None if place in dropped or read[place].style is not None else odd_warning(column, made[place])
+            odd = None if read[place].style is not None else odd_warning(column, cells)
             if odd is not None:  # what a reader has made of a file is told by whoever reads
                 warn(odd)
-            elif column.kind == "identifier" and made[place].odd is None:
+            elif column.kind == "identifier" and cells.odd is None:
                 warn_of_left_out(column, read[place])
         return self.set_columns(columns, settings, style, named=table.named)
 
@@ -309,16 +308,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_settings(cls, settings: EncoderSettings) -> TableEncoder:
         """An encoder with these parameters, not fitted."""
-        style = settings.style
-        how = {} if style is None else {"decimal": style.decimal, "thousands": style.thousands}
-        return cls(
-            dict(settings.kinds) or None,
-            list(settings.drop) or (),
-            **how,
-            missing=settings.missing,
-            date_format=settings.date_format,
-            strict=settings.strict,
-        )
+        how = {name: getattr(settings, name) for name in ("missing", "date_format", "strict")}
+        if settings.style is not None:
+            how |= {"decimal": settings.style.decimal, "thousands": settings.style.thousands}
+        return cls(dict(settings.kinds) or None, list(settings.drop) or (), **how)
 
     def pinned(self, X: XLike) -> tuple[XLike, TableEncoder]:
         """A named table with its texts read, and the encoder for parts of it: what all rows tell is told once.
@@ -374,9 +367,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         gone = [name for name in needed if name not in given]
         extra = [name for name in table.names if name not in known]
         if gone or extra:
-            parts = [f"missing columns {quoted(gone)}"] * bool(gone) + [f"unknown columns {quoted(extra)}"] * bool(
-                extra
-            )
+            parts = [f"missing columns {quoted(gone)}"] if gone else []
+            parts += [f"unknown columns {quoted(extra)}"] if extra else []
             way_out = "Rename or drop the unknown columns." if extra else "Add the missing columns."
             got = " and ".join(parts)
             raise InputError(sentence("X of TableEncoder", "a table with the training columns", got, way_out))

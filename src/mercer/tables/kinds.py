@@ -233,11 +233,8 @@ def _all_read(cells: Cells, values: Sequence[float | None], must_be: str) -> lis
 def _numbers(cells: Cells, values: list[float], style: NumberStyle) -> Cells:
     for text, value in zip(cells.levels, values, strict=True):
         if abs(value) == float("inf"):
-            raise cells.cell_error(
-                "numbers below 1.8e308 in absolute value (the float64 range)",
-                text,
-                "Correct the value, or leave the cell empty.",
-            )
+            must_be = "numbers below 1.8e308 in absolute value (the float64 range)"
+            raise cells.cell_error(must_be, text, "Correct the value, or leave the cell empty.")
         if abs(value) >= EXACT and style.rounds(text):
             raise cells.cell_error(FIFTEEN, text, "Drop the column with $drop, or keep it as text with $category.")
     return cells.read("number", values)
@@ -256,9 +253,8 @@ def _number_error(cells: Cells, text: str, style: NumberStyle, *, trained: bool)
     between = marks[style.thousands] + " between thousands" * bool(style.thousands)
     sign = "point" if style.decimal == "." else "comma"
     must_be = f"numbers with a decimal {sign} and {between}" + ", as in the training table" * trained
-    return cells.cell_error(
-        must_be, text, "$new_sign." if trained else "Set the decimal sign of this table: $comma_or_point."
-    )
+    hint = "$new_sign." if trained else "Set the decimal sign of this table: $comma_or_point."
+    return cells.cell_error(must_be, text, hint)
 
 
 def _find_odd(cells: Cells, style: NumberStyle, *, strict: bool) -> OddCells | None:
@@ -367,16 +363,15 @@ def _names_of_rows(cells: Cells) -> str:
     unnamed = cells.name == _UNNAMED and whole and len(np.unique(values)) == len(values)
     if unnamed or _INDEX.fullmatch(cells.name):
         return PANDAS_INDEX
-    return ROW_NUMBERS if whole and not cells.declared and _counts_rows(cells) else ""
+    return ROW_NUMBERS if whole and not cells.declared and _counts_rows(values) else ""
 
 
-def _counts_rows(cells: Cells) -> bool:
-    """Whether cells are 0, 1, 2, ... or 1, 2, 3, ..., of which a few may be gone, in enough rows to be no chance."""
-    values = cells.values
+def _counts_rows(values: Array) -> bool:
+    """Whether whole numbers are 0, 1, 2, ... or 1, 2, 3, ..., of which a few may be gone, in too many rows for chance."""
     if len(values) < _COUNTED or not 0 <= values[0] <= 1 + 0.1 * len(values):
         return False
     steps = np.diff(values)
-    return bool((values == np.floor(values)).all() and (steps >= 1).all() and np.mean(steps == 1) >= 0.9)
+    return bool((steps >= 1).all() and np.mean(steps == 1) >= 0.9)
 
 
 def odd_warning(column: Column, cells: Cells) -> MercerWarning | None:
