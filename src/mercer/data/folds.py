@@ -160,14 +160,8 @@ def draw(
     if not isinstance(repeats, numbers.Integral) or repeats < 1:
         raise InputError(sentence("repeats", "an integer of at least 1", repr(repeats)))
     if repeats > 1 and (cv is None or not (isinstance(cv, numbers.Integral) or hasattr(cv, "split"))):
-        raise InputError(
-            sentence(
-                "repeats",
-                "1 when cv is leave-one-out or a list of splits, which are not random",
-                repeats,
-                "Set cv to a number of folds.",
-            )
-        )
+        must_be = "1 when cv is leave-one-out or a list of splits, which are not random"
+        raise InputError(sentence("repeats", must_be, repeats, "Set cv to a number of folds."))
     if cv is None and groups is not None:
         from sklearn.model_selection import LeaveOneGroupOut
 
@@ -179,7 +173,7 @@ def draw(
         splits = tuple(LeftOut(np.array([i]), n) for i in range(n))
         return Folds(n, (splits,), "leave-one-out")
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
-        return _by_number(int(cv), X, y, int(repeats), groups, random_state, classifier=classifier)
+        return _by_number(int(cv), n, y, int(repeats), groups, random_state, classifier=classifier)
     if hasattr(cv, "split") and not isinstance(cv, str):
         return _by_splitter(cv, X, y, int(repeats), groups, random_state)
     if isinstance(cv, Iterable) and not isinstance(cv, str):
@@ -205,10 +199,8 @@ def check_names(what: str, given: object, n: int) -> Array:
     try:
         np.unique(names)
     except TypeError:
-        kind = type(names[0]).__name__
-        raise InputError(
-            sentence(what, "numbers or strings", kind, "Convert all values to strings or all to numbers.")
-        ) from None
+        kind, way_out = type(names[0]).__name__, "Convert all values to strings or all to numbers."
+        raise InputError(sentence(what, "numbers or strings", kind, way_out)) from None
     return names
 
 
@@ -232,14 +224,8 @@ def _by_splitter(cv: SplitsLike, X: XLike, y: YLike, repeats: int, groups: PerRo
             splitter.random_state = generator.randint(2**31 - 1)
         drawn.append(_as_splits(splitter.split(X, y, groups), n))
     if repeats > 1 and _same(drawn[0], drawn[1]):
-        raise InputError(
-            sentence(
-                "repeats",
-                f"1 for {cv}, which draws the same splits every time",
-                repeats,
-                "Set cv to a number of folds, or to a splitter with shuffle=True and random_state=None.",
-            )
-        )
+        way_out = "Set cv to a number of folds, or to a splitter with shuffle=True and random_state=None."
+        raise InputError(sentence("repeats", f"1 for {cv}, which draws the same splits every time", repeats, way_out))
     if repeats > 1 and generator is not None and not hasattr(cv, "random_state"):
         way_out = "Remove random_state, or set cv to a number of folds."
         raise InputError(sentence("random_state", f"None for {cv}, which cannot be seeded", random_state, way_out))
@@ -266,12 +252,11 @@ def by_chance(cv: SplitsLike, repeats: int, random_state: Seed) -> bool:
 
 
 def _by_number(
-    folds: int, X: XLike, y: YLike, repeats: int, groups: PerRow, random_state: Seed, *, classifier: bool
+    folds: int, n: int, y: YLike, repeats: int, groups: PerRow, random_state: Seed, *, classifier: bool
 ) -> Folds:
     from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
     from sklearn.utils import check_random_state
 
-    n = row_count(X)
     available = n if groups is None else len(np.unique(groups))
     if not 2 <= folds <= available:
         what = "rows" if groups is None else "groups"
@@ -327,13 +312,8 @@ def _rows(given: object, n: int) -> Array:
     if rows.dtype == bool and rows.shape == (n,):
         rows = np.flatnonzero(rows)
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
-        raise InputError(
-            sentence(
-                "Rows of a split",
-                "an array of row indices, or a boolean mask with one value per row",
-                _shape(given, rows),
-            )
-        )
+        must_be = "an array of row indices, or a boolean mask with one value per row"
+        raise InputError(sentence("Rows of a split", must_be, _shape(given, rows)))
     if rows.size and not (rows.min() >= 0 and rows.max() < n):
         raise InputError(sentence("Row indices of a split", f"between 0 and {n - 1}", f"{rows.min()} to {rows.max()}"))
     rows = rows.astype(np.intp)

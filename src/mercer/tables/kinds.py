@@ -367,7 +367,7 @@ def _names_of_rows(cells: Cells) -> str:
 
 
 def _counts_rows(values: Array) -> bool:
-    """Whether whole numbers are 0, 1, 2, ... or 1, 2, 3, ..., of which a few may be gone, in too many rows for chance."""
+    """Whether whole numbers are 0, 1, 2, ... or 1, 2, 3, ..., a few of them gone, in too many rows to be chance."""
     if len(values) < _COUNTED or not 0 <= values[0] <= 1 + 0.1 * len(values):
         return False
     steps = np.diff(values)
