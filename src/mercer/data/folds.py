@@ -173,7 +173,7 @@ def draw(
         splits = tuple(LeftOut(np.array([i]), n) for i in range(n))
         return Folds(n, (splits,), "leave-one-out")
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
-        return _by_number(int(cv), n, y, int(repeats), groups, random_state, classifier=classifier)
+        return _by_number(int(cv), X, y, int(repeats), groups, random_state, classifier=classifier)
     if hasattr(cv, "split") and not isinstance(cv, str):
         return _by_splitter(cv, X, y, int(repeats), groups, random_state)
     if isinstance(cv, Iterable) and not isinstance(cv, str):
@@ -252,11 +252,12 @@ def by_chance(cv: SplitsLike, repeats: int, random_state: Seed) -> bool:
 
 
 def _by_number(
-    folds: int, n: int, y: YLike, repeats: int, groups: PerRow, random_state: Seed, *, classifier: bool
+    folds: int, X: XLike, y: YLike, repeats: int, groups: PerRow, random_state: Seed, *, classifier: bool
 ) -> Folds:
     from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
     from sklearn.utils import check_random_state
 
+    n = row_count(X)
     available = n if groups is None else len(np.unique(groups))
     if not 2 <= folds <= available:
         what = "rows" if groups is None else "groups"

@@ -227,7 +227,7 @@ def run_pass(
     if at_once < 1:
         raise InputError(sentence("The number of rows of a block", "at least 1", at_once))
     chosen = _resolve_backend(backend, source)
-    told = (progress or "", 0 if progress is None else verbose)
+    told = progress or "", 0 if progress is None else verbose
     if chosen == "threads" and checkpoint is not None:
         raise InputError(
             'backend must be "serial" or Dask when checkpoint is given; got "threads". Use backend="serial", which is '
@@ -285,11 +285,8 @@ def _threads(this: Pass) -> State:
     lanes = runs(this.rest(), thread_count())
     size = sum(array.nbytes for array in this.state.values())
     way_out = 'Use backend="serial", which keeps one set of sums.'
-    promise(
-        size * (len(lanes) - 1),
-        f"backend='threads' with {len(lanes)} threads, each with its own copy of the sums,",
-        way_out,
-    )
+    what = f"backend='threads' with {len(lanes)} threads, each with its own copy of the sums,"
+    promise(size * (len(lanes) - 1), what, way_out)
     rows = [0] * len(lanes)
     states = [this.state, *(this.work.begin() for _ in lanes[1:])]
 
