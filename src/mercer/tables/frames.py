@@ -86,9 +86,8 @@ def _table_of_columns(X: XLike, keys: list[Hashable]) -> Table:
     rows = _length(names[0], X[keys[0]]) if keys else 0
     for name, key in zip(names, keys, strict=True):
         if (length := _length(name, X[key])) != rows:
-            raise InputError(
-                sentence(f"Column {name!r}", f"as long as column {names[0]!r} ({rows} rows)", f"{length} rows")
-            )
+            must_be = f"as long as column {names[0]!r} ({rows} rows)"
+            raise InputError(sentence(f"Column {name!r}", must_be, f"{length} rows"))
     return Table(names, True, rows, lambda place: X[keys[place]])
 
 
@@ -106,13 +105,11 @@ def _table_of_rows(X: Sequence[Sequence[object]]) -> Table:
     """A list of rows. Cells are taken one by one: NumPy would turn the numbers of a mixed list into text."""
     for place, row in enumerate(X):
         if not isinstance(row, list | tuple | np.ndarray) or np.ndim(row) == 0:
-            raise InputError(
-                sentence(_WHAT, "a list of rows", f"{row!r} in place of row {place}", "For one column, use [[a], [b]].")
-            )
+            got, way_out = f"{row!r} in place of row {place}", "For one column, use [[a], [b]]."
+            raise InputError(sentence(_WHAT, "a list of rows", got, way_out))
         if len(row) != len(X[0]):
-            raise InputError(
-                sentence(f"Row {place} of X", f"as long as row 0 ({len(X[0])} cells)", f"{len(row)} cells")
-            )
+            must_be = f"as long as row 0 ({len(X[0])} cells)"
+            raise InputError(sentence(f"Row {place} of X", must_be, f"{len(row)} cells"))
     width = len(X[0]) if X else 0
 
     def column(place: int) -> Array:
@@ -123,9 +120,8 @@ def _table_of_rows(X: Sequence[Sequence[object]]) -> Table:
 
 def _array(X: XLike) -> Table:
     if X is None or isinstance(X, str | bytes) or not hasattr(X, "__array__"):
-        raise InputError(
-            sentence(_WHAT, "a DataFrame, a mapping of columns, an array or a list of rows", type(X).__name__)
-        )
+        must_be = "a DataFrame, a mapping of columns, an array or a list of rows"
+        raise InputError(sentence(_WHAT, must_be, type(X).__name__))
     values = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
     if values.dtype.kind == "c":
         raise InputError(sentence(_WHAT, "real numbers", "complex ones", "Complex data not supported."))

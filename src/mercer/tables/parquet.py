@@ -464,13 +464,12 @@ def _gaps(column: pa.ChunkedArray, *, endless: bool) -> tuple[Array, Array]:
     """Cells that are null, NaN or blank (or infinite), and those with a word for missing."""
     from pyarrow import array, compute, types
 
-    if not types.is_dictionary(column.type):
-        blank = np.array(compute.is_null(column, nan_is_null=types.is_floating(column.type)), dtype=bool)
-        if types.is_floating(column.type) and endless:
+    if not (types.is_dictionary(column.type) and types.is_string(column.type.value_type)):
+        floats = types.is_floating(column.type)
+        blank = np.array(compute.is_null(column, nan_is_null=floats), dtype=bool)
+        if floats and endless:
             blank |= np.isinf(np.asarray(column.to_numpy()))
         return blank, np.zeros(len(blank), dtype=bool)
-    if not types.is_string(column.type.value_type):
-        return np.array(compute.is_null(column), dtype=bool), np.zeros(len(column), dtype=bool)
     blanks, words = [], []
     for chunk in map(_drop_unused, column.chunks):
         codes = chunk.indices.fill_null(-1).to_numpy()

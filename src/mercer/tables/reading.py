@@ -201,7 +201,7 @@ class Rules:
         """Columns as the file has them by what their cells mean: one way for CSV, TSV and Parquet."""
         used = self.used_columns(raw)
         read = {name: _cells(name, raw[name], where, endless=self.endless) for name in used}
-        read |= {name: replace(read[name], declared=True) for name in used if name in declared}
+        read = {name: replace(cells, declared=name in declared) for name, cells in read.items()}
         trained = self.style is not None and self.decimal is None
         style = self.style if trained else NumberStyle.from_settings(self.decimal)
         told, last = list(notes), []
@@ -265,9 +265,8 @@ def arrow_reading(
     """
     names = table.column_names
     if not names or not table.num_rows:
-        raise InputError(
-            sentence(what, "a table with rows and columns", f"{table.num_rows} rows, {len(names)} columns")
-        )
+        got = f"{table.num_rows} rows, {len(names)} columns"
+        raise InputError(sentence(what, "a table with rows and columns", got))
     columns = {name: table.column(place) for place, name in enumerate(names)}
     promise_texts((columns[name] for name in how.used_columns(names)), what)
     return how.reading(columns, Where(what, rows=rows), "Parquet", declared=declared)
