@@ -15,6 +15,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
+from mercer.text import counted
 
 if TYPE_CHECKING:
     from mercer.tables.values import NumberStyle
@@ -279,8 +280,7 @@ def _finite(cells: Cells, *, endless: bool) -> Cells:
         return cells
     if not endless:
         return number_texts(cells)
-    count = int(infinite.sum())
-    gone = f"{count} infinite value{'s' * (count > 1)}"
+    gone = counted(int(infinite.sum()), "infinite value")
     return replace(cells, values=np.where(infinite, np.nan, cells.values), missing=cells.missing | infinite, gone=gone)
 
 

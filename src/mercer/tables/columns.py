@@ -161,23 +161,16 @@ def _learn_texts(column: Column, cells: Cells) -> Column:
     one, several = ("run of three letters", "runs of three letters") if letters else ("word", "words")
     if parts is None:
         return replace(column, why=f"{column.why}; no {several} tell rows apart")
-    count = len(parts.known)
-    return replace(
-        column, parts=parts, why=f"{column.why}; {count} {one if count == 1 else several} in two rows or more"
-    )
+    why = f"{column.why}; {counted(len(parts.known), one, several)} in two rows or more"
+    return replace(column, parts=parts, why=why)
 
 
 def _number_scale(values: Array) -> Scale:
     """Mean, standard deviation, median and range, without overflow: in units of a power of two near the largest."""
     unit = float(np.ldexp(1.0, int(np.frexp(np.abs(values).max())[1]) - 1))
     small = values / unit
-    return Scale(
-        float(small.mean()) * unit,
-        float(small.std()) * unit,
-        float(np.median(small)) * unit,
-        float(values.min()),
-        float(values.max()),
-    )
+    mean, deviation, median = (float(each(small)) * unit for each in (np.mean, np.std, np.median))
+    return Scale(mean, deviation, median, float(values.min()), float(values.max()))
 
 
 def round_range(column: Column) -> Column:
@@ -255,9 +248,8 @@ def _standardise(scale: Scale, values: Array, cells: Cells) -> Array:
         row = int(np.flatnonzero(~np.isfinite(standard))[0])
         must_be = f"similar in magnitude to the training values ({scale.low:.6g} to {scale.high:.6g})"
         got = f"{values[row]:.6g} in {cells.where(row)}, whose scaled value overflows"
-        raise InputError(
-            sentence(f"Column {cells.name!r}", must_be, got, "Correct the value, or leave the cell empty.")
-        )
+        way_out = "Correct the value, or leave the cell empty."
+        raise InputError(sentence(f"Column {cells.name!r}", must_be, got, way_out))
     return np.asarray(standard)
 
 

@@ -11,6 +11,7 @@ from itertools import islice
 
 from mercer.errors import InputError, sentence
 from mercer.tables.cells import short
+from mercer.text import counted
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SAMPLE = 1000  # rows by which separators are compared
@@ -83,7 +84,7 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None, encoding
         lines.append(line)
     inside = [number for number in blank if lines and number < lines[-1]]
     if inside:
-        notes.append(f"{len(inside)} empty line{'s' * (len(inside) > 1)} skipped, the first is line {inside[0]}.")
+        notes.append(f"{counted(len(inside), 'empty line')} skipped, the first is line {inside[0]}.")
     if not kept:
         raise InputError(f"{what} has a header with {len(names)} columns, but no rows.")
     columns = [[cell.strip(" \t") for cell in column] for column in zip(*kept, strict=True)]
