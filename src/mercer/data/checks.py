@@ -183,9 +183,8 @@ def bad_pair(K: Array) -> str | None:
         if excess.max() > slack:
             row, column = np.unravel_index(int(excess.argmax()), excess.shape)
             i, j = start + int(row), int(column)
-            return (
-                f"|K[{i}, {j}]| = {abs(K[i, j]):.6g}, above sqrt(K[{i}, {i}] K[{j}, {j}]) = {length[i] * length[j]:.6g}"
-            )
+            bound = length[i] * length[j]
+            return f"|K[{i}, {j}]| = {abs(K[i, j]):.6g}, above sqrt(K[{i}, {i}] K[{j}, {j}]) = {bound:.6g}"
     return None
 
 

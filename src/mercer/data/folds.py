@@ -106,9 +106,8 @@ class Folds:
     @cached_property
     def leaves_one_out(self) -> bool:
         """Whether every row is left out alone."""
-        return len(self.splits) == self.n and all(
-            len(split.test) == 1 and split.train_count == self.n - 1 for split in self.splits
-        )
+        alone = (len(split.test) == 1 and split.train_count == self.n - 1 for split in self.splits)
+        return len(self.splits) == self.n and all(alone)
 
     @cached_property
     def overlapping(self) -> bool:

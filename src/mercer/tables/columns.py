@@ -267,10 +267,8 @@ def _encode_category(column: Column, cells: Cells, style: NumberStyle, out: Arra
     elif column.named and written:  # 3.0 is the level 3
         levels = [level_name(level, style) for level in levels]
     elif not column.named and not written:  # 3 is the level 3.0, if no other is
-        names = [level_name(level, style) for level in places]
-        places |= {
-            name: place for name, place in zip(names, list(places.values()), strict=True) if names.count(name) == 1
-        }
+        names, held = [level_name(level, style) for level in places], list(places.values())
+        places |= {name: place for name, place in zip(names, held, strict=True) if names.count(name) == 1}
     gone = out.shape[1] - 1 if column.missing else -1
     other = len(column.levels) if column.pooled else -1  # where rare levels share a column, new ones do, too
     place = np.array([*(places.get(level, other) for level in levels), gone], dtype=np.intp)[codes]

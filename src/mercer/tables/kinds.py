@@ -427,11 +427,8 @@ def _number_reason(cells: Cells) -> str:
     if not (cells.present == np.floor(cells.present)).all():
         return "numbers"
     distinct = len(np.unique(cells.present))
-    return (
-        "whole numbers"
-        if distinct > _FEW
-        else f"whole numbers, {distinct} distinct; if these are codes, set the kind to category"
-    )
+    few = f"whole numbers, {distinct} distinct; if these are codes, set the kind to category"
+    return few if distinct <= _FEW else "whole numbers"
 
 
 def _decide_text(cells: Cells) -> tuple[Kind, str]:
@@ -441,9 +438,7 @@ def _decide_text(cells: Cells) -> tuple[Kind, str]:
         if distinct > present / 2 and words >= FEWEST_WORDS:
             return "text", f"text, {words:.0f} words on average, {distinct} distinct in {present} rows"
         if distinct > 0.9 * present:
-            return (
-                "identifier",
-                f"short text, {distinct} distinct in {present} rows; to keep it, set the kind to text or category",
-            )
+            why = f"short text, {distinct} distinct in {present} rows; to keep it, set the kind to text or category"
+            return "identifier", why
     said = "codes with leading zeros" if all(map(LOOSE.fullmatch, cells.levels)) else "text"
     return "category", f"{said}, {distinct} distinct values in {present} rows"
