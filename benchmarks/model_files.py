@@ -16,7 +16,7 @@ import numpy as np
 import mercer
 from mercer.errors import MercerWarning, ModelFileError
 from mercer.kernels import Gaussian, Jaccard, Polynomial, Words
-from mercer.runtime.checkpoint import Checkpoint
+from mercer.runtime.container import Checkpoint
 from mercer.text import text_table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))

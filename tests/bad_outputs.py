@@ -14,7 +14,7 @@ from pyarrow import parquet
 from mercer import KernelRidge, load, save
 from mercer.cli.predicting import write
 from mercer.errors import MercerError
-from mercer.runtime.checkpoint import Checkpoint
+from mercer.runtime.container import Checkpoint
 from mercer.runtime.disk import write_whole
 
 NAMES = [

@@ -7,8 +7,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.models.records import FileStamp, written
-from mercer.runtime.checkpoint import Checkpoint
-from mercer.runtime.container import CODES, DTYPES, VERSION, digest_of, dumps, packed, sealed
+from mercer.runtime.container import CODES, DTYPES, VERSION, Checkpoint, digest_of, dumps, packed, sealed
 
 STRANGE = [
     None, True, False, 0, 1, -1, 2, 7, 2**31, 2**62, -(2**62), 0.0, -0.0, 1.5, -3.0, 1e-320, 1e308, "", "x", "inf",

@@ -24,8 +24,7 @@ from mercer.kernels import (
 )
 from mercer.models import ModelFile, inspect
 from mercer.runtime import disk
-from mercer.runtime.checkpoint import Checkpoint
-from mercer.runtime.container import dumps
+from mercer.runtime.container import Checkpoint, dumps
 from model_mutants import renamed, same_content, split, written_again
 from refusals import refusal, tells
 from remembered import fitted

@@ -16,8 +16,7 @@ from pass_works import Moments, assert_same
 
 from mercer.errors import InputError
 from mercer.runtime import dask as module
-from mercer.runtime.checkpoint import PassCheckpoint
-from mercer.runtime.passes import run_pass
+from mercer.runtime.passes import PassCheckpoint, run_pass
 from mercer.streaming.blocks import as_source
 from refusals import tells
 

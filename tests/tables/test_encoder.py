@@ -1,6 +1,6 @@
 """Tables of mixed columns as numbers: what each column is taken for, and what it becomes.
 
-Covers: tables.alike, tables.report.
+Covers: cli.leaks.
 """
 
 import warnings

@@ -20,9 +20,9 @@ from mercer.errors import InputError, MercerWarning, ModelFileError, printable, 
 from mercer.estimators.pipelines import predict_interval
 from mercer.estimators.table_model import TableModel
 from mercer.runtime.disk import write_whole
+from mercer.tables.columns import EncoderReport
 from mercer.tables.parquet import LongTable, one_line
 from mercer.tables.reading import Reading, Rules, arrow_reading, read_table
-from mercer.tables.report import EncoderReport
 from mercer.text import counted, plain, quoted
 
 _SHORT = 0.05  # of coverage below what intervals say: worth a warning

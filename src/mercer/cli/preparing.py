@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.choices import Target, as_label, choose_task, common_labels
+from mercer.cli.leaks import alike
 from mercer.cli.options import TableOptions
 from mercer.cli.refusals import flags
 from mercer.data.rows import Array
 from mercer.errors import InputError, LeftOutWarning, nearest, sentence
 from mercer.tables import TableEncoder
-from mercer.tables.alike import alike
 from mercer.tables.cells import Cells
+from mercer.tables.encoder import EncoderSettings
 from mercer.tables.encoding import LONG, TOO_LARGE, Passes, fit_encoder, look_at
 from mercer.tables.kinds import odd_warning
 from mercer.tables.parquet import LongTable
 from mercer.tables.reading import Reading, Rules, read_table
-from mercer.tables.settings import EncoderSettings
 from mercer.tables.values import is_word_for_missing
 from mercer.text import counted, quoted
 

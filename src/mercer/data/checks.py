@@ -60,30 +60,30 @@ def one_kind(what: str, found: Iterable[tuple[str, str]]) -> str | None:
     return None if first is None else first[0]
 
 
+def _are_mixed(cells: Iterable[object]) -> bool:
+    """Whether keys or labels are of several kinds."""
+    return len({kind_of(each) for each in set(map(type, cells))}) > 1
+
+
 def kind_of_names(what: str, names: Array, rows: int | Array = 0) -> str | None:
     """The one kind of an array of keys or labels; `rows` numbers the rows, or is the number of the first."""
     if names.dtype != object:
         return kind_of(names.dtype.type) if len(names) else None
     cells = names.tolist()
-    if len({kind_of(each) for each in set(map(type, cells))}) > 1:
+    if _are_mixed(cells):
         numbered = range(rows, rows + len(cells)) if isinstance(rows, int) else rows.tolist()
         one_kind(what, ((kind_of(type(cell)), f"row {row}") for cell, row in zip(cells, numbered, strict=True)))
     return kind_of(type(cells[0])) if cells else None
 
 
-def as_names(given: Any) -> Array:
+def as_names(given: object) -> Array:
     """Keys or labels as an array; those of several kinds in a list as objects, which NumPy would make one kind."""
     names = np.asarray(given)
-    if (
-        isinstance(given, list | tuple)
-        and names.ndim == 1
-        and len({kind_of(each) for each in set(map(type, given))}) > 1
-    ):
-        return np.array(given, dtype=object)
-    return names
+    mixed = isinstance(given, list | tuple) and names.ndim == 1 and _are_mixed(given)
+    return np.array(given, dtype=object) if mixed else names
 
 
-def as_numbers(value: Any) -> Array | None:
+def as_numbers(value: object) -> Array | None:
     """A number or sequence of real numbers as an array; None for text, booleans and everything else."""
     array = np.asarray(value)
     if array.dtype == object and array.size and all(isinstance(item, numbers.Real) for item in array.ravel()):
@@ -120,26 +120,16 @@ def check_alpha(owner: str, alpha: AlphaLike, targets: int) -> Array:
         given = np.asarray(np.nan)
     what = f"alpha of {owner}"
     if given.ndim > 1 or given.size not in (1, targets):
-        raise InputError(
-            sentence(
-                what,
-                "one number" if targets == 1 else f"one number, or an array of {targets} numbers (one per target)",
-                f"an array of shape {given.shape}",
-            )
-        )
+        must_be = "one number" if targets == 1 else f"one number, or an array of {targets} numbers (one per target)"
+        raise InputError(sentence(what, must_be, f"an array of shape {given.shape}"))
     if not (np.isfinite(given) & (given >= 0)).all():
-        raise InputError(
-            sentence(
-                what,
-                "a finite, non-negative number" if given.ndim == 0 else "finite, non-negative numbers",
-                repr(alpha),
-                "Use a small positive number for weak regularization.",
-            )
-        )
+        must_be = "a finite, non-negative number" if given.ndim == 0 else "finite, non-negative numbers"
+        way_out = "Use a small positive number for weak regularization."
+        raise InputError(sentence(what, must_be, repr(alpha), way_out))
     return np.broadcast_to(given.ravel(), (targets,)).copy()
 
 
-def check_intercept(owner: str, value: Any) -> None:
+def check_intercept(owner: str, value: object) -> None:
     """Validate `fit_intercept`: True or False."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(sentence(f"fit_intercept of {owner}", "True or False", repr(value)))
@@ -147,12 +137,11 @@ def check_intercept(owner: str, value: Any) -> None:
 
 def check_weights(owner: str, weights: Array) -> Array:
     """Validate sample weights: none negative, one positive."""
+    what = f"sample_weight of {owner}"
     if (weights < 0).any():
-        raise InputError(
-            sentence(f"sample_weight of {owner}", "non-negative", f"{weights.min():.6g} in row {int(weights.argmin())}")
-        )
+        raise InputError(sentence(what, "non-negative", f"{weights.min():.6g} in row {int(weights.argmin())}"))
     if not (weights > 0).any():
-        raise InputError(sentence(f"sample_weight of {owner}", "positive for at least one row", "only zeros"))
+        raise InputError(sentence(what, "positive for at least one row", "only zeros"))
     return weights
 
 
@@ -194,9 +183,8 @@ def bad_pair(K: Array) -> str | None:
         if excess.max() > slack:
             row, column = np.unravel_index(int(excess.argmax()), excess.shape)
             i, j = start + int(row), int(column)
-            return (
-                f"|K[{i}, {j}]| = {abs(K[i, j]):.6g}, above sqrt(K[{i}, {i}] K[{j}, {j}]) = {length[i] * length[j]:.6g}"
-            )
+            bound = length[i] * length[j]
+            return f"|K[{i}, {j}]| = {abs(K[i, j]):.6g}, above sqrt(K[{i}, {i}] K[{j}, {j}]) = {bound:.6g}"
     return None
 
 
@@ -212,10 +200,8 @@ def check_size(what: str, Y: Array) -> None:
     sizes = np.abs(np.asarray(Y, dtype=np.float64)).reshape(len(Y), -1).max(axis=0, initial=0.0)
     bad = (sizes > 0) & ~((sizes >= _SMALLEST) & (sizes <= _LARGEST))
     if bad.any():
-        must_be = "between 1e-100 and 1e100, so that squares are finite and non-zero"
-        raise InputError(
-            sentence(f"The largest absolute value of {what}", must_be, f"{sizes[bad][0]:.3g}", "Rescale y.")
-        )
+        must_be, got = "between 1e-100 and 1e100, so that squares are finite and non-zero", f"{sizes[bad][0]:.3g}"
+        raise InputError(sentence(f"The largest absolute value of {what}", must_be, got, "Rescale y."))
 
 
 def sizes(values: Array) -> Array:
@@ -240,10 +226,15 @@ class KeywordHints:
     def __new__(cls, *_args: object, **given: object) -> Self:
         """An instance, unless a keyword is unknown."""
         known = _keywords(cls) if given else None  # type: ignore[arg-type]
-        unknown = [] if known is None else [name for name in given if name not in known]
-        if known is not None and unknown:
-            raise TypeError(unknown_keyword(cls.__name__, unknown[0], known))
+        if known is not None:
+            _refuse_unknown(cls.__name__, given, known)
         return super().__new__(cls)
+
+
+def _refuse_unknown(owner: str, names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise TypeError(unknown_keyword(owner, name, known))
 
 
 def unknown_keyword(owner: str, name: str, known: Collection[str]) -> str:
@@ -270,9 +261,7 @@ def keyword_hints(function: Callable[_Given, _Result]) -> Callable[_Given, _Resu
 
     @wraps(function)
     def call(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
-        unknown = next((name for name in kwargs if name not in known), None)
-        if unknown is not None:
-            raise TypeError(unknown_keyword(function.__name__, unknown, known))
+        _refuse_unknown(function.__name__, kwargs, known)
         return function(*args, **kwargs)
 
     return call

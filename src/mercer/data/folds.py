@@ -36,16 +36,14 @@ class Split:
 
     def removal(self, n: int) -> Array:
         """Every row that is not trained on, in order."""
-        mask = np.ones(n, dtype=bool)
-        mask[self.train] = False
-        return np.flatnonzero(mask)
+        return np.delete(np.arange(n), self.train)
 
 
-class OneOut(Split):
-    """Leave-one-out keeps the row that is left out, and not the n - 1 others."""
+class LeftOut(Split):
+    """Rows to test on, ascending, that all others are trained on; the others are not kept."""
 
-    def __init__(self, row: int, n: int) -> None:
-        object.__setattr__(self, "test", np.array([row]))
+    def __init__(self, test: Array, n: int) -> None:
+        object.__setattr__(self, "test", test)
         object.__setattr__(self, "n", n)
 
     n: int
@@ -53,15 +51,15 @@ class OneOut(Split):
     @property
     def train(self) -> Array:
         """Every other row."""
-        return np.delete(np.arange(self.n), self.test[0])
+        return np.delete(np.arange(self.n), self.test)
 
     @property
     def train_count(self) -> int:
-        """All rows but one."""
-        return self.n - 1
+        """How many other rows there are."""
+        return self.n - len(self.test)
 
     def removal(self, n: int) -> Array:
-        """The one row."""
+        """The rows to test on."""
         return self.test
 
 
@@ -108,9 +106,8 @@ class Folds:
     @cached_property
     def leaves_one_out(self) -> bool:
         """Whether every row is left out alone."""
-        return len(self.splits) == self.n and all(
-            len(split.test) == 1 and split.train_count == self.n - 1 for split in self.splits
-        )
+        alone = (len(split.test) == 1 and split.train_count == self.n - 1 for split in self.splits)
+        return len(self.splits) == self.n and all(alone)
 
     @cached_property
     def overlapping(self) -> bool:
@@ -120,11 +117,8 @@ class Folds:
     def order(self) -> Array:
         """Rows ordered so that the test sets of the first repeat are contiguous."""
         first = np.concatenate([split.test for split in self.repeats[0]])
-        once = np.zeros(self.n, dtype=bool)
-        once[first] = True
-        if int(once.sum()) < len(first):
-            first = first[np.sort(np.unique(first, return_index=True)[1])]
-        return np.concatenate([first, np.flatnonzero(~once)])
+        first = first[np.sort(np.unique(first, return_index=True)[1])]
+        return np.concatenate([first, np.delete(np.arange(self.n), first)])
 
 
 def draw(
@@ -165,14 +159,8 @@ def draw(
     if not isinstance(repeats, numbers.Integral) or repeats < 1:
         raise InputError(sentence("repeats", "an integer of at least 1", repr(repeats)))
     if repeats > 1 and (cv is None or not (isinstance(cv, numbers.Integral) or hasattr(cv, "split"))):
-        raise InputError(
-            sentence(
-                "repeats",
-                "1 when cv is leave-one-out or a list of splits, which are not random",
-                repeats,
-                "Set cv to a number of folds.",
-            )
-        )
+        must_be = "1 when cv is leave-one-out or a list of splits, which are not random"
+        raise InputError(sentence("repeats", must_be, repeats, "Set cv to a number of folds."))
     if cv is None and groups is not None:
         from sklearn.model_selection import LeaveOneGroupOut
 
@@ -181,7 +169,7 @@ def draw(
     if cv is None:
         if n < 2:
             raise InputError(f"Leave-one-out needs at least 2 rows; got {n}.")
-        splits = tuple(OneOut(i, n) for i in range(n))
+        splits = tuple(LeftOut(np.array([i]), n) for i in range(n))
         return Folds(n, (splits,), "leave-one-out")
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
         return _by_number(int(cv), X, y, int(repeats), groups, random_state, classifier=classifier)
@@ -194,7 +182,7 @@ def draw(
     raise InputError(sentence("cv", "a number of folds, a splitter, a list of (train, test) or None", repr(cv)))
 
 
-def check_names(what: str, given: Any, n: int) -> Array:
+def check_names(what: str, given: object, n: int) -> Array:
     """Labels or groups, one for each of n rows, of one kind and none missing."""
     names = as_names(given)
     if names.shape != (n,):
@@ -210,10 +198,8 @@ def check_names(what: str, given: Any, n: int) -> Array:
     try:
         np.unique(names)
     except TypeError:
-        kind = type(names[0]).__name__
-        raise InputError(
-            sentence(what, "numbers or strings", kind, "Convert all values to strings or all to numbers.")
-        ) from None
+        kind, way_out = type(names[0]).__name__, "Convert all values to strings or all to numbers."
+        raise InputError(sentence(what, "numbers or strings", kind, way_out)) from None
     return names
 
 
@@ -237,14 +223,8 @@ def _by_splitter(cv: SplitsLike, X: XLike, y: YLike, repeats: int, groups: PerRo
             splitter.random_state = generator.randint(2**31 - 1)
         drawn.append(_as_splits(splitter.split(X, y, groups), n))
     if repeats > 1 and _same(drawn[0], drawn[1]):
-        raise InputError(
-            sentence(
-                "repeats",
-                f"1 for {cv}, which draws the same splits every time",
-                repeats,
-                "Set cv to a number of folds, or to a splitter with shuffle=True and random_state=None.",
-            )
-        )
+        way_out = "Set cv to a number of folds, or to a splitter with shuffle=True and random_state=None."
+        raise InputError(sentence("repeats", f"1 for {cv}, which draws the same splits every time", repeats, way_out))
     if repeats > 1 and generator is not None and not hasattr(cv, "random_state"):
         way_out = "Remove random_state, or set cv to a number of folds."
         raise InputError(sentence("random_state", f"None for {cv}, which cannot be seeded", random_state, way_out))
@@ -283,16 +263,11 @@ def _by_number(
         raise InputError(sentence("The number of folds", f"between 2 and the number of {what}, {available}", folds))
     shuffle = repeats > 1 or random_state is not None
     generator = check_random_state(random_state) if shuffle else None
-    stratify = classifier and groups is None
+    plain, stratified = (KFold, StratifiedKFold) if groups is None else (GroupKFold, StratifiedGroupKFold)
     drawn = []
     for _ in range(repeats):
         seed = generator.randint(2**31 - 1) if generator is not None else None
-        if groups is not None and classifier:
-            splitter: Any = StratifiedGroupKFold(folds, shuffle=shuffle, random_state=seed)
-        elif groups is not None:
-            splitter = GroupKFold(folds, shuffle=shuffle, random_state=seed)
-        else:
-            splitter = (StratifiedKFold if stratify else KFold)(folds, shuffle=shuffle, random_state=seed)
+        splitter = (stratified if classifier else plain)(folds, shuffle=shuffle, random_state=seed)
         drawn.append(_as_splits(splitter.split(np.zeros((n, 1)), y, groups), n))
     kind = ("grouped " if groups is not None else "") + ("stratified " if classifier else "")
     label = f"{kind}{folds}-fold" + (", shuffled" if shuffle else ", unshuffled") + _times(repeats)
@@ -323,35 +298,26 @@ def _as_splits(pairs: Iterable[Any], n: int) -> tuple[Split, ...]:
                 "Every split must have at least one training row and one test row; got a split with an empty training "
                 "or test set."
             )
-        trained = np.zeros(n, dtype=bool)
-        trained[split.train] = True
-        if trained[split.test].any():
+        if np.bincount(np.concatenate([split.train, split.test])).max() > 1:
             raise InputError("Training and test rows of a split must be disjoint; got a row that is in both.")
     return splits
 
 
-def _shape(given: Any, rows: Array) -> str:
+def _shape(given: object, rows: Array) -> str:
     return f"{rows.dtype} of shape {rows.shape}" if rows.size else repr(given)
 
 
-def _rows(given: Any, n: int) -> Array:
+def _rows(given: object, n: int) -> Array:
     rows = np.asarray(given)
     if rows.dtype == bool and rows.shape == (n,):
         rows = np.flatnonzero(rows)
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
-        raise InputError(
-            sentence(
-                "Rows of a split",
-                "an array of row indices, or a boolean mask with one value per row",
-                _shape(given, rows),
-            )
-        )
+        must_be = "an array of row indices, or a boolean mask with one value per row"
+        raise InputError(sentence("Rows of a split", must_be, _shape(given, rows)))
     if rows.size and not (rows.min() >= 0 and rows.max() < n):
         raise InputError(sentence("Row indices of a split", f"between 0 and {n - 1}", f"{rows.min()} to {rows.max()}"))
     rows = rows.astype(np.intp)
-    named = np.zeros(n, dtype=bool)
-    named[rows] = True
-    if int(named.sum()) < len(rows):
+    if rows.size and np.bincount(rows).max() > 1:
         raise InputError(
             "Row indices of a split must be unique; got duplicates. To count a row twice, set its sample_weight to 2."
         )

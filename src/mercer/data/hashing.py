@@ -132,7 +132,7 @@ def _float_words(values: Array) -> Array:
     return words
 
 
-def _word(key: Any) -> int:
+def _word(key: object) -> int:
     if isinstance(key, str | bytes):
         raw = key.encode("utf-8", "surrogatepass") if isinstance(key, str) else key
         return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")

@@ -254,10 +254,7 @@ def _one_by_one(X: XLike) -> Array | None:
 
 def _object_array(X: XLike) -> Array:
     """A sequence as an array of objects, one for each of its elements."""
-    held = np.empty(len(X), dtype=object)
-    for place, element in enumerate(X):
-        held[place] = element
-    return held
+    return np.fromiter(X, dtype=object, count=len(X))
 
 
 def _sparse_rows(X: XLike) -> Rows:

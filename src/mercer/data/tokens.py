@@ -64,7 +64,7 @@ def letters(owner: str, values: Sequence[Any]) -> Symbols:
     return _number_symbols(owner, "texts or sequences", values, lambda value: value, ordered=True)
 
 
-def words(owner: str, values: Sequence[Any]) -> Symbols:
+def words(owner: str, values: Sequence[object]) -> Symbols:
     """Texts by word (what stands between white space), other collections by element.
 
     Examples
@@ -92,23 +92,16 @@ def _number_symbols(
         taken = isinstance(value, Iterable) and hasattr(value, "__len__") and not isinstance(value, refused)
         if not isinstance(value, str) and not taken:
             raise InputError(sentence(f"Rows of {owner}", takes, f"{value!r} in row {row}"))
+        parts = split(value) if isinstance(value, str) else value
         try:
-            mine = [
-                numbers.setdefault(part, len(numbers)) for part in (split(value) if isinstance(value, str) else value)
-            ]
+            mine = [numbers.setdefault(part, len(numbers)) for part in parts]
         except TypeError:
-            raise InputError(
-                sentence(
-                    f"Every item in the rows of {owner}",
-                    "hashable, such as a string, a number or a tuple",
-                    f"an unhashable item in row {row}",
-                )
-            ) from None
+            what, must_be = f"Every item in the rows of {owner}", "hashable, such as a string, a number or a tuple"
+            raise InputError(sentence(what, must_be, f"an unhashable item in row {row}")) from None
         codes += mine
         lengths[row] = len(mine)
-    return Symbols(
-        np.array(codes, dtype=np.intp), np.repeat(np.arange(len(values)), lengths), len(values), list(numbers)
-    )
+    owners = np.repeat(np.arange(len(values)), lengths)
+    return Symbols(np.array(codes, dtype=np.intp), owners, len(values), list(numbers))
 
 
 def count_codes(owner: Array, codes: Array, rows: int, columns: int) -> csr_matrix:

@@ -36,13 +36,13 @@ from mercer.estimators.ridge import KernelRidge
 from mercer.kernels.base import Kernel
 from mercer.local.storage import check_folder
 from mercer.runtime import single_threaded_blas, thread_count
-from mercer.runtime.checkpoint import check_path
+from mercer.runtime.container import check_path
 from mercer.runtime.progress import Progress, duration
 from mercer.selection.search import fingerprint
 from mercer.solvers.plan import digits_left
 from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
-from mercer.tables.report import usually_outside
+from mercer.tables.columns import usually_outside
 from mercer.text import counted, plain, summary_below, text_table
 from mercer.tuning.committee import (
     Committee,

@@ -29,7 +29,7 @@ from mercer.estimators.parameters import takes_sparse, validate
 from mercer.estimators.refitting import Refitting
 from mercer.estimators.targets import Targets
 from mercer.kernels import Kernel
-from mercer.runtime.checkpoint import check_path
+from mercer.runtime.container import check_path
 from mercer.selection.ladders import (
     BY_WIDTH,
     beyond_edges,

@@ -21,7 +21,7 @@ from mercer.kernels.tiles import blocks
 from mercer.selection.removals import label_numbers
 from mercer.tables import Column, TableEncoder
 from mercer.tables.cells import Writing
-from mercer.tables.report import EncoderReport, usually_outside
+from mercer.tables.columns import EncoderReport, usually_outside
 from mercer.tables.values import NumberStyle
 from mercer.text import counted, quoted
 

@@ -37,7 +37,7 @@ from mercer.solvers.plan import Route, SolverChoice
 from mercer.tables import Column, TableEncoder
 from mercer.tables.cells import Writing
 from mercer.tables.columns import Scale
-from mercer.tables.settings import EncoderSettings
+from mercer.tables.encoder import EncoderSettings
 from mercer.tables.texts import Parts
 from mercer.tables.values import NumberStyle
 from mercer.tuning.committee import Committee, Member

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.folds import Folds, Split
+from mercer.data.folds import Folds, LeftOut, Split
 from mercer.data.rows import Array, Rows
 from mercer.insight.intervals import fold_numbers
 from mercer.kernels import Kernel
@@ -47,26 +47,6 @@ class StoredPlan:
     chosen: StoredRoute
 
 
-class StoredSplit(Split):
-    """A fold of a partition by the rows that it tests."""
-
-    n: int
-
-    def __init__(self, test: Array, n: int) -> None:
-        object.__setattr__(self, "test", test)
-        object.__setattr__(self, "n", n)
-
-    @property
-    def train(self) -> Array:
-        """Every other row."""
-        return np.delete(np.arange(self.n), self.test)
-
-    @property
-    def train_count(self) -> int:
-        """How many other rows there are."""
-        return self.n - len(self.test)
-
-
 @dataclass(frozen=True, eq=False)
 class StoredFolds:
     """Folds as the number of the fold of each row, one array per repeat; none for splits that are no partition."""
@@ -89,7 +69,7 @@ class StoredFolds:
             counts = np.bincount(numbers)
             need(numbers.shape == (self.n,) and len(counts) > 1 and counts.all(), "its folds are inconsistent")
             order = np.argsort(numbers, kind="stable")
-            repeats.append(tuple(StoredSplit(test, self.n) for test in np.split(order, np.cumsum(counts)[:-1])))
+            repeats.append(tuple(LeftOut(test, self.n) for test in np.split(order, np.cumsum(counts)[:-1])))
         nothing = np.empty(0, dtype=np.int64)
         return Folds(self.n, tuple(repeats) or ((Split(nothing, nothing),),), self.label)
 

@@ -1,21 +1,25 @@
 """The container: a safetensors file whose metadata holds a record in JSON, all of it under one SHA-256 digest.
 
-Model files and checkpoints are such containers; the metadata says which. The JSON of a record has one spelling: what is
-read must be letter for letter what would be written.
+Model files and checkpoints are such containers, written whole or not at all and never a pickle; the metadata says
+which. The JSON of a record has one spelling: what is read must be letter for letter what would be written.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping
-from typing import Any, BinaryIO, TypeAlias
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from mercer.errors import InputError, ModelFileError
+from mercer.errors import InputError, ModelFileError, sentence
+from mercer.runtime.disk import check_path as named_path
+from mercer.runtime.disk import opened, try_place, write_whole
 from mercer.runtime.memory import promise
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -129,7 +133,7 @@ def _check_head(head: bytes, length: int, kind: str) -> None:
         raise ModelFileError(f"its header must have at most {LONGEST} bytes and {MOST_VALUES} values; got more.")
 
 
-def dumps(value: Any) -> str:
+def dumps(value: object) -> str:
     """JSON without blanks, in ASCII, keys in order.
 
     >>> dumps({"b": [1, 2.0], "a": "x"})
@@ -173,5 +177,56 @@ def _whole(digits: str) -> int:
     return value
 
 
-def _refused(name: str) -> Any:
+def _refused(name: str) -> NoReturn:
     raise ValueError(name)
+
+
+def check_path(path: object) -> Path:
+    """checkpoint= as a path."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(sentence("checkpoint", "the path of a file, or None", repr(path)))
+    return named_path(path, "checkpoint")
+
+
+class Checkpoint:
+    """Mapping[str, Array] of finished work in a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where; made if it is not there.
+    mark : str
+        Fingerprint of data and settings; a file with another one is refused, never overwritten.
+    """
+
+    def __init__(self, path: object, mark: str) -> None:
+        self.path, self.mark = check_path(path), mark
+
+    def load(self, like: Mapping[str, Array]) -> dict[str, Array] | None:
+        """What was finished, or None if nothing was: arrays of the names, types, shapes and order of those in `like`.
+
+        Digests cover every byte of the file; sizes are compared with `like` and with the file before anything is
+        allocated.
+        """
+        if not self.path.exists():
+            return None
+        with opened(self.path, "checkpoint", " Delete it, or use another file.") as (file, size):
+            text, found = read(file, size, "checkpoint")
+            record = loads(text, "its record")
+            if record != {"mark": self.mark} and isinstance(record, dict) and isinstance(record.get("mark"), str):
+                raise InputError(
+                    f"The checkpoint {self.path} belongs to other data or settings. Delete it, or use another file."
+                )
+            expected = {name: (array.dtype, array.shape) for name, array in like.items()}
+            if record != {"mark": self.mark} or {n: (a.dtype, a.shape) for n, a in found.items()} != expected:
+                raise ModelFileError("its arrays do not match this fit (names, types or shapes differ).")
+        return {name: np.array(found[name], order="C" if like[name].flags.c_contiguous else "F") for name in like}
+
+    def try_folder(self) -> None:
+        """Refuse a place that cannot be written to."""
+        try_place(self.path, "checkpoint")
+
+    def save(self, arrays: Mapping[str, Array]) -> None:
+        """Write all of it beside the file, then put it in place in one step."""
+        plain = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in sorted(arrays.items())}
+        write_whole(self.path, [packed(dumps({"mark": self.mark}), plain, "checkpoint")], "checkpoint")

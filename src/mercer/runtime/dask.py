@@ -6,17 +6,21 @@ import atexit
 import logging
 import multiprocessing
 from asyncio import CancelledError
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.errors import InputError, MemoryRefusal, MercerError
 from mercer.runtime.memory import readable
-from mercer.runtime.passes import Pass, PassWork, Run, State, fold_parts, runs
+from mercer.runtime.passes import Backend, Pass, PassWork, Run, State, fold_parts, runs
+
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
+    from distributed import Client, Future, LocalCluster
 
 _LANES = 16  # runs of parts at least, so that the order of sums is the same on few workers and on fewer
 _PER_THREAD = 4  # runs of parts for each thread of the cluster, so that no worker waits long for the last one
@@ -24,7 +28,7 @@ _RETRIES = 3  # of a task that fails, as reading from a far disk may
 _PATIENCE = 30  # seconds in which a first worker must be there
 
 
-def run_on_cluster(this: Pass, backend: Any) -> State:
+def run_on_cluster(this: Pass, backend: Backend) -> State:
     """Fold all rows of a table on the workers of a cluster.
 
     The parts are cut into runs: four for each thread of the cluster, at least 16. A run is folded into one set of sums,
@@ -57,16 +61,16 @@ def run_on_cluster(this: Pass, backend: Any) -> State:
 class _Flow:
     """Tasks of one pass on one cluster."""
 
-    def __init__(self, this: Pass, client: Any) -> None:
+    def __init__(self, this: Pass, client: Client) -> None:
         self.this, self.client = this, client
         self.work = self._task(_same, this.work)
 
-    def run_lanes(self, lanes: Sequence[Run], threads: int) -> Iterator[Any]:
+    def run_lanes(self, lanes: Sequence[Run], threads: int) -> Iterator[Future]:
         """The sums of every run in the order of the table, at most `threads` of them under way at a time."""
         from distributed import wait
 
-        under_way: dict[Any, tuple[int, Iterator[Any]]] = {}
-        done: dict[int, Any] = {}
+        under_way: dict[Future, tuple[int, Iterator[Future]]] = {}
+        done: dict[int, Future] = {}
         begun = turn = 0
         while turn < len(lanes):
             while begun < len(lanes) and len(under_way) < threads and begun - turn < 2 * threads:
@@ -86,7 +90,7 @@ class _Flow:
                 yield done.pop(turn)
                 turn += 1
 
-    def _folds(self, lane: Run) -> Iterator[Any]:
+    def _folds(self, lane: Run) -> Iterator[Future]:
         """The tasks of a run, each submitted when the one before is done: one, or one for each lazy partition."""
         future = None
         lazy = any(hasattr(part, "pieces") for part, _ in lane)
@@ -101,17 +105,17 @@ class _Flow:
             yield future
             self.this.progress.step(sum((part.rows or 0) - skip for part, skip in step))
 
-    def merge(self, a: Any, b: Any) -> Any:
+    def merge(self, a: Future, b: Future) -> Future:
         """The sums of two neighbours."""
         return self._task(_merge, self.work, a, b)
 
-    def _task(self, function: Any, *arguments: Any) -> Any:
+    def _task(self, function: Callable[..., object], *arguments: object) -> Future:
         return self.client.submit(function, *arguments, pure=False, retries=_RETRIES)
 
 
-def _by_pairs(flow: _Flow, finished: Iterator[Any]) -> tuple[State, int]:
+def _by_pairs(flow: _Flow, finished: Iterator[Future]) -> tuple[State, int]:
     """Merge neighbours on the cluster, by a counter in base two: the order is that of the runs."""
-    waiting: list[tuple[int, Any]] = []  # how many runs are in it, the sums
+    waiting: list[tuple[int, Future]] = []  # how many runs are in it, the sums
 
     def merge_last() -> None:
         count, later = waiting.pop()
@@ -128,7 +132,7 @@ def _by_pairs(flow: _Flow, finished: Iterator[Any]) -> tuple[State, int]:
     return {name: np.require(array, requirements="W") for name, array in state.items()}, rows  # messages are read-only
 
 
-def _one_by_one(flow: _Flow, finished: Iterator[Any]) -> tuple[State, int]:
+def _one_by_one(flow: _Flow, finished: Iterator[Future]) -> tuple[State, int]:
     """Fetch the sums of runs in order, merge them here and save."""
     this, rows = flow.this, 0
     state = this.state
@@ -158,7 +162,7 @@ def _fold(begun: tuple[State, int] | None, work: PassWork, parts: Run, at_once: 
 
 
 def _fold_values(
-    begun: tuple[State, int] | None, work: PassWork, part: Any, skip: int, at_once: int, *values: Any
+    begun: tuple[State, int] | None, work: PassWork, part: Any, skip: int, at_once: int, *values: object
 ) -> tuple[State, int]:
     return _fold(begun, work, [(part.fill(values), skip)], at_once)
 
@@ -168,7 +172,7 @@ def _merge(work: PassWork, a: tuple[State, int], b: tuple[State, int]) -> tuple[
     return work.merge(state, b[0]), rows + b[1]
 
 
-def current_client() -> Any:
+def current_client() -> Client | None:
     """The client that is in use in this process; None if there is none."""
     from distributed import default_client
 
@@ -179,7 +183,7 @@ def current_client() -> Any:
 
 
 @contextmanager
-def _client(backend: Any) -> Iterator[Any]:
+def _client(backend: Backend) -> Iterator[Client]:
     """The client that was meant; one that is made for an address is closed at the end."""
     try:
         from distributed import Client
@@ -198,7 +202,7 @@ def _client(backend: Any) -> Iterator[Any]:
             yield client
 
 
-def _local_client() -> Any:
+def _local_client() -> Client:
     """Start a cluster on this machine and a client that stays the current one until the process ends."""
     from distributed import Client, LocalCluster
 
@@ -208,7 +212,7 @@ def _local_client() -> Any:
     return client
 
 
-def close_local(cluster: Any, *clients: Any) -> None:
+def close_local(cluster: LocalCluster, *clients: Client) -> None:
     """Close a cluster on this machine and its clients, and end the worker processes even if Dask's own close fails.
 
     Closing races with workers that start or die at the same time. Dask then raises KeyError, TimeoutError or
@@ -245,7 +249,7 @@ def _without_log() -> Iterator[None]:
 
 
 @contextmanager
-def _explain_lost_cluster(client: Any) -> Iterator[None]:
+def _explain_lost_cluster(client: Client) -> Iterator[None]:
     """Say in one sentence that the scheduler went away, or that workers died; other errors are those of the tasks."""
     from distributed import KilledWorker
     from distributed.comm import CommClosedError
@@ -278,7 +282,7 @@ def _no_warning_of_large_tasks() -> Iterator[None]:
         yield
 
 
-def _threads(client: Any) -> int:
+def _threads(client: Client) -> int:
     """How many threads the cluster has; waits for the first worker."""
     try:
         client.wait_for_workers(1, timeout=_PATIENCE)
@@ -287,7 +291,7 @@ def _threads(client: Any) -> int:
     return max(1, sum(int(count) for count in client.nthreads().values()))
 
 
-def _promise(client: Any, state: State) -> None:
+def _promise(client: Client, state: State) -> None:
     """Refuse sums of which a worker could not hold four sets for each of its threads."""
     size = 4 * sum(array.nbytes for array in state.values())
     for worker in client.scheduler_info(n_workers=-1)["workers"].values():
@@ -300,14 +304,14 @@ def _promise(client: Any, state: State) -> None:
             )
 
 
-def compute(pieces: Sequence[Any]) -> tuple[Any, ...]:
+def compute(pieces: Sequence[Delayed]) -> tuple[Any, ...]:
     """What some Delayed objects stand for, by the scheduler that Dask would use."""
     import dask
 
     return tuple(dask.compute(*pieces))
 
 
-def delayed(function: Any) -> Any:
+def delayed(function: Callable[..., object]) -> Delayed:
     """A function whose calls are tasks, done by `compute`."""
     import dask
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from mercer.errors import InputError, ModelFileError, sentence
 
@@ -73,7 +73,7 @@ class SourceStamp:
             )
 
 
-def check_path(path: Any, what: str = "model file") -> Path:
+def check_path(path: object, what: str = "model file") -> Path:
     """Validate a path, given as a string or as a path."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path) or not isinstance(os.fspath(path), str):
         raise InputError(sentence(f"The path of a {what}", "a string or a path", repr(path)))

@@ -52,11 +52,7 @@ def _control_groups() -> list[int]:
     top and yet be told a path from outside, of which nothing is there; then the top is all there is.
     """
     inside = {"memory": "/", "": "/"}  # the path of the process's group, by controller; version 2 has no name
-    try:
-        lines = _MEMBERSHIP.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
+    for line in _lines(_MEMBERSHIP):
         _, controllers, path = line.split(":", 2)
         inside |= {name: path for name in controllers.split(",") if name in inside}
     found = []
@@ -89,19 +85,20 @@ def _process_limit() -> list[int]:
 
 
 def _fields(path: Path, label: str) -> list[int]:
-    try:
-        lines = path.read_text(encoding="ascii").splitlines()
-    except OSError:
-        return []
-    return [int(line.split()[1]) for line in lines if line.startswith(label)]
+    return [int(line.split()[1]) for line in _lines(path) if line.startswith(label)]
 
 
 def _number(path: Path) -> int | None:
+    lines = _lines(path)
+    return int(lines[0]) if lines and lines[0].isdigit() else None
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a file of the system; none where it is not there."""
     try:
-        text = path.read_text(encoding="ascii").strip()
+        return path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
-        return None
-    return int(text) if text.isdigit() else None
+        return []
 
 
 def readable(count: float) -> str:

@@ -1,4 +1,4 @@
-"""One pass over a table: its blocks are folded into sums, here, on threads, or on a cluster.
+"""One pass over a table: its blocks are folded into sums, here, on threads, or on a cluster, and kept half done.
 
 The work is a value with three methods, and what it sums is a flat dictionary of arrays. Hence a pass can be sent to
 other machines, merged in any grouping, and written to disk half done without a pickle.
@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
 from typing import Any, Protocol, TypeAlias
 
-import numpy.typing as npt
+import numpy as np
 
 from mercer.errors import InputError, sentence
-from mercer.runtime.checkpoint import PassCheckpoint
+from mercer.runtime.container import Array, Checkpoint
 from mercer.runtime.memory import promise
 from mercer.runtime.progress import Progress
 from mercer.runtime.threads import run, thread_count
 
-State: TypeAlias = dict[str, npt.NDArray[Any]]
+State: TypeAlias = dict[str, Array]
 Run: TypeAlias = Sequence[tuple[Any, int]]  # consecutive parts, each with how many of its rows are skipped
 Backend: TypeAlias = Any  # None, "serial", "threads", "dask", an address, a distributed.Client or a cluster
 
@@ -49,7 +49,6 @@ class Readable(Protocol):
 
     parts: tuple[Any, ...]
     rows: int | None
-    what: str
     here_only: str
 
     def blocks(self, at_once: int, start: int = 0) -> Iterator[Any]:
@@ -59,6 +58,68 @@ class Readable(Protocol):
     def count(self, rows: int) -> None:
         """A pass has found so many rows."""
         ...
+
+
+class PassCheckpoint:
+    """A pass over rows, half done or finished, in a file.
+
+    It is saved after every block of rows; where a block is done faster than `patience` times the time that saving
+    took, after as many blocks as that takes. So saving costs a tenth of the time at most, and no more than a block
+    or that time is lost. A finished pass stays in its file, so that it is not done again when a later one is
+    interrupted.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where.
+    mark : str
+        Fingerprint of data and settings: another one is refused.
+    patience : float, default=10
+        0 saves after every block, whatever that costs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from mercer.runtime.passes import PassCheckpoint
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     kept = PassCheckpoint(Path(folder) / "fit", "data and settings")
+    ...     kept.save({"sum": np.array([3.0])}, next_row=500)
+    ...     state, next_row = kept.load({"sum": np.zeros(1)}, rows=1000)
+    >>> state["sum"].tolist(), next_row
+    ([3.0], 500)
+    """
+
+    def __init__(self, path: object, mark: str, patience: float = 10) -> None:
+        self.file, self.patience = Checkpoint(path, mark), patience
+
+    def load(self, like: Mapping[str, Array], rows: int | None) -> tuple[State, int] | None:
+        """The sums so far and the first row that is not in them; None if nothing was saved.
+
+        The sums must be of the names, types and shapes of those in `like`, and of at most `rows` rows where their
+        number is known.
+        """
+        arrays = self.file.load(_named(like, 0))
+        if arrays is None:
+            self.file.try_folder()
+            return None
+        next_row = int(arrays.pop("next row"))
+        if next_row < 0 or (rows is not None and next_row > rows):
+            must_be = "not be negative" if rows is None else f"be from 0 to {rows}"
+            raise InputError(
+                f"The checkpoint {self.file.path} is invalid: its row position must {must_be}; got {next_row}. Delete "
+                "it, or use another file."
+            )
+        return {name.removeprefix("state "): array for name, array in arrays.items()}, next_row
+
+    def save(self, state: Mapping[str, Array], next_row: int) -> None:
+        """Write the sums of all rows before `next_row`."""
+        self.file.save(_named(state, next_row))
+
+
+def _named(state: Mapping[str, Array], next_row: int) -> State:
+    return {"next row": np.array(next_row, dtype=np.int64)} | {f"state {name}": each for name, each in state.items()}
 
 
 class Pass:
@@ -74,8 +135,8 @@ class Pass:
         Rows of a block.
     checkpoint : PassCheckpoint or None
         Where it is kept.
-    progress : Progress
-        Who is told.
+    told : tuple of str and int
+        What to call it where progress is told, and how much is told.
     """
 
     def __init__(
@@ -166,7 +227,7 @@ def run_pass(
     if at_once < 1:
         raise InputError(sentence("The number of rows of a block", "at least 1", at_once))
     chosen = _resolve_backend(backend, source)
-    told = (progress or "", 0 if progress is None else verbose)
+    told = progress or "", 0 if progress is None else verbose
     if chosen == "threads" and checkpoint is not None:
         raise InputError(
             'backend must be "serial" or Dask when checkpoint is given; got "threads". Use backend="serial", which is '
@@ -224,11 +285,8 @@ def _threads(this: Pass) -> State:
     lanes = runs(this.rest(), thread_count())
     size = sum(array.nbytes for array in this.state.values())
     way_out = 'Use backend="serial", which keeps one set of sums.'
-    promise(
-        size * (len(lanes) - 1),
-        f"backend='threads' with {len(lanes)} threads, each with its own copy of the sums,",
-        way_out,
-    )
+    what = f"backend='threads' with {len(lanes)} threads, each with its own copy of the sums,"
+    promise(size * (len(lanes) - 1), what, way_out)
     rows = [0] * len(lanes)
     states = [this.state, *(this.work.begin() for _ in lanes[1:])]
 

@@ -18,7 +18,7 @@ from mercer.data.rows import Array, File, Rows
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, blas_for, each, single_threaded_blas, thread_count, threads
-from mercer.runtime.checkpoint import Checkpoint
+from mercer.runtime.container import Checkpoint
 from mercer.runtime.progress import Progress
 from mercer.selection.candidate import Candidate, HeldOut
 from mercer.selection.plan import KEPT, SCORE_BYTES, Plan, Rates, SearchWork, plan

@@ -14,8 +14,7 @@ from mercer.data.rows import Array, File
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
-from mercer.runtime.checkpoint import PassCheckpoint
-from mercer.runtime.passes import PassWork, run_pass
+from mercer.runtime.passes import PassCheckpoint, PassWork, run_pass
 from mercer.selection.outcome import Outcome
 from mercer.selection.plan import Rates
 from mercer.selection.scoring import Scoring

@@ -15,6 +15,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
+from mercer.text import counted
 
 if TYPE_CHECKING:
     from mercer.tables.values import NumberStyle
@@ -195,7 +196,7 @@ def short(text: str, most: int = 30) -> str:
     return plain if len(plain) <= most else plain[: most - 3] + "..."
 
 
-def read_cells(name: str, raw: Any, where: Where | None = None, *, endless: bool = False) -> Cells:
+def read_cells(name: str, raw: object, where: Where | None = None, *, endless: bool = False) -> Cells:
     """Look at a column once.
 
     Parameters
@@ -244,7 +245,7 @@ def _cells_by_type(name: str, values: Array, where: Where, *, declared: bool) ->
     return _object_cells(name, values.astype(object).tolist(), where, declared=declared)
 
 
-def _values(raw: Any) -> tuple[Array, bool]:
+def _values(raw: object) -> tuple[Array, bool]:
     """The cells of a column as an array, and whether it says of itself that it holds categories."""
     if isinstance(raw, np.ma.MaskedArray):
         if raw.dtype.kind in "mM":
@@ -279,8 +280,7 @@ def _finite(cells: Cells, *, endless: bool) -> Cells:
         return cells
     if not endless:
         return number_texts(cells)
-    count = int(infinite.sum())
-    gone = f"{count} infinite value{'s' * (count > 1)}"
+    gone = counted(int(infinite.sum()), "infinite value")
     return replace(cells, values=np.where(infinite, np.nan, cells.values), missing=cells.missing | infinite, gone=gone)
 
 
@@ -310,23 +310,15 @@ def rounded_rows(values: Array) -> Array:
     return np.array([row for row in large.tolist() if is_rounded(values[row].item())], dtype=np.intp)
 
 
-def milliseconds(values: Array) -> tuple[Array, Array]:
-    """Moments in milliseconds, and the rows of those that are too far away for that."""
-    made = values.astype("datetime64[ms]")
-    if np.datetime_data(values.dtype)[0] in _FINE:
-        return made, np.empty(0, dtype=np.intp)
-    return made, np.flatnonzero((made.astype(values.dtype) != values) & ~np.isnat(values))
-
-
 def _date_cells(name: str, values: Array, where: Where) -> Cells:
-    missing = np.isnat(values)
-    made, far = milliseconds(values)
-    if far.size:
-        got = f"{values[far[0]]} in {where(int(far[0]))}"
+    missing, moments = np.isnat(values), values.astype("datetime64[ms]")
+    far = (moments.astype(values.dtype) != values) & ~missing  # too far away for milliseconds
+    if np.datetime_data(values.dtype)[0] not in _FINE and far.any():
+        row = int(np.argmax(far))
+        got = f"{values[row]} in {where(row)}"
         must_be = "dates within 292 million years of 1970"
         raise InputError(sentence(f"Column {name!r}", must_be, got), hint="Drop the column with $drop.", column=name)
-    moments = made.astype(np.int64)
-    return Cells(name, "date", np.where(missing, np.nan, moments / 86_400_000), missing, where=where)
+    return Cells(name, "date", np.where(missing, np.nan, moments.astype(np.int64) / 86_400_000), missing, where=where)
 
 
 def _object_cells(name: str, cells: Sequence[Any], where: Where, *, declared: bool) -> Cells:
@@ -362,7 +354,7 @@ def _object_cells(name: str, cells: Sequence[Any], where: Where, *, declared: bo
     return replace(texts, numbers={text: text not in written for text in numbers})
 
 
-def _digits(cell: Any) -> str:
+def _digits(cell: float | Decimal) -> str:
     """A number with all its digits, where a float64 would round it: different ones stay different.
 
     Columns with such numbers are texts. They can be levels of a category; who takes them for numbers refuses them.
@@ -371,7 +363,7 @@ def _digits(cell: Any) -> str:
     return format(cell, "f" if isinstance(cell, Decimal) else "d") if exact else _text(float(cell))
 
 
-def _is_missing(cell: Any) -> bool:
+def _is_missing(cell: object) -> bool:
     if isinstance(cell, float | np.floating):
         return bool(cell != cell)  # noqa: PLR0124 - only NaN differs from itself
     if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:  # pandas' own, which is not imported
@@ -409,13 +401,8 @@ def _in_days(name: str, cell: Any, place: str) -> Any:
     if getattr(cell, "dtype", np.dtype(object)).kind != "m":
         return cell
     if np.datetime_data(cell.dtype)[0] in {"Y", "M"}:
-        raise InputError(
-            sentence(
-                f"Column {name!r}",
-                "durations in weeks, days or smaller units",
-                f"a unit of months or years in {place}",
-            )
-        )
+        must_be = "durations in weeks, days or smaller units"
+        raise InputError(sentence(f"Column {name!r}", must_be, f"a unit of months or years in {place}"))
     return cell / np.timedelta64(1, "D")
 
 
@@ -435,7 +422,7 @@ def naive(moment: Any) -> Any:
     return moment.astimezone(dt.UTC).replace(tzinfo=None)
 
 
-def _text(cell: Any) -> str:
+def _text(cell: object) -> str:
     return number_text(float(cell)) if isinstance(cell, float | np.floating) else str(cell)
 
 
@@ -465,15 +452,14 @@ def texts_of(cells: Cells) -> tuple[Array, list[str]]:
     if cells.family == "text":
         return cells.values, cells.levels
     known, inverse = np.unique(cells.present, return_inverse=True)
-    if cells.family == "truth":
-        levels = [str(bool(value)) for value in known]
-    elif cells.family == "date":
-        levels = [day_text(value) for value in known]
-    else:
-        levels = [number_text(value) for value in known]
-    codes = np.full(len(cells.values), -1, dtype=np.intp)
+    codes = np.full(len(cells), -1, dtype=np.intp)
     codes[~cells.missing] = inverse.ravel()
-    return codes, levels
+    text_of = {"number": number_text, "truth": _truth_text, "date": day_text}[cells.family]
+    return codes, list(map(text_of, known))
+
+
+def _truth_text(value: float) -> str:
+    return str(bool(value))
 
 
 def day_text(days: float) -> str:

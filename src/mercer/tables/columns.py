@@ -1,17 +1,19 @@
-"""What was learned about each column, and how its cells become columns of numbers."""
+"""What was learned about each column, how its cells become columns of numbers, and what is unlike it in new rows."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, UnfamiliarRowsWarning, sentence, warn
 from mercer.tables.cells import Cells, Writing, short, texts_of
 from mercer.tables.kinds import Kind
 from mercer.tables.texts import FEWEST_WORDS, Parts, learn_parts, words_in
 from mercer.tables.values import NumberStyle, level_name
+from mercer.text import Brief, Shown, counted, text_table
 
 # Two different levels are then at a squared distance of 1; of two standardized normal numbers it is 0.9 in the median.
 ONE_HOT = 1 / np.sqrt(2)
@@ -95,13 +97,28 @@ class Column:
     writing: Writing = field(default_factory=Writing)
 
 
-@dataclass(frozen=True, eq=False)
-class Strangers:
-    """Cells unlike those of training, as marks of rows: newly missing, unseen, out of range."""
+@dataclass(frozen=True)
+class Unfamiliar:
+    """How many cells of one column are unlike those of training.
 
-    missing: Array
-    unseen: Array
-    outside: Array
+    Attributes
+    ----------
+    name : str
+        The column.
+    missing : int
+        Missing cells, where none was missing in training.
+    unseen : int
+        Cells with a level that training did not have.
+    outside : int
+        Numbers and dates outside the range of training.
+    example : str
+        The first unseen level.
+    """
+
+    name: str
+    missing: int
+    unseen: int
+    outside: int
     example: str = ""
 
 
@@ -114,12 +131,11 @@ def learn(cells: Cells, kind: Kind, why: str, *, marked: bool = True) -> Column:
         return _learn_texts(column, cells)
     if kind not in {"number", "date"}:
         return column
-    number = kind == "number"
     scale = _number_scale(cells.present)
-    centre = scale.centre if number else scale.fill
-    column = replace(column, scale=replace(scale, centre=centre, fill=scale.fill if marked else scale.centre))
-    column = replace(column, marked=marked, writing=cells.writing)
-    if number:
+    centre, fill = scale.centre if kind == "number" else scale.fill, scale.fill if marked else scale.centre
+    scale = replace(scale, centre=centre, fill=fill)
+    column = replace(column, scale=scale, marked=marked, writing=cells.writing)
+    if kind == "number":
         return column
     span = scale.high - scale.low
     weekdays = tuple(int(day) for day in np.unique(_weekday(cells.present))) if span > 14 else ()
@@ -145,23 +161,16 @@ def _learn_texts(column: Column, cells: Cells) -> Column:
     one, several = ("run of three letters", "runs of three letters") if letters else ("word", "words")
     if parts is None:
         return replace(column, why=f"{column.why}; no {several} tell rows apart")
-    count = len(parts.known)
-    return replace(
-        column, parts=parts, why=f"{column.why}; {count} {one if count == 1 else several} in two rows or more"
-    )
+    why = f"{column.why}; {counted(len(parts.known), one, several)} in two rows or more"
+    return replace(column, parts=parts, why=why)
 
 
 def _number_scale(values: Array) -> Scale:
     """Mean, standard deviation, median and range, without overflow: in units of a power of two near the largest."""
     unit = float(np.ldexp(1.0, int(np.frexp(np.abs(values).max())[1]) - 1))
     small = values / unit
-    return Scale(
-        float(small.mean()) * unit,
-        float(small.std()) * unit,
-        float(np.median(small)) * unit,
-        float(values.min()),
-        float(values.max()),
-    )
+    mean, deviation, median = (float(each(small)) * unit for each in (np.mean, np.std, np.median))
+    return Scale(mean, deviation, median, float(values.min()), float(values.max()))
 
 
 def round_range(column: Column) -> Column:
@@ -176,8 +185,8 @@ def round_range(column: Column) -> Column:
     return replace(column, scale=Scale(float(centre), scale.spread, float(fill), float(low), float(high)))
 
 
-def output_names(column: Column, truth: bool) -> list[str]:
-    """What the columns of numbers made from one column are called."""
+def output_names(column: Column, cells: Cells) -> list[str]:
+    """What the columns of numbers made from one column are called; true and false, never missing, need one only."""
     name = column.name
     gone = [f"{name} missing"] if column.missing and column.marked else []
     if column.kind == "number":
@@ -189,7 +198,7 @@ def output_names(column: Column, truth: bool) -> list[str]:
         return [*(f"{name} {place + 1}" for place in range(column.parts.directions.shape[1])), *gone]
     if column.kind != "category":
         return []
-    if truth:
+    if cells.family == "truth" and not column.missing:
         return [f"{name}=True"]
     other = [f"{name} other"] if column.pooled else []
     return [*(f"{name}={level}" for level in column.levels), *other, *gone]
@@ -200,17 +209,16 @@ def _circles(column: Column) -> dict[str, float]:
     return {name: length for name, length in (("year", _YEAR), ("day", 1.0)) if getattr(column, name)}
 
 
-def is_truth(column: Column, cells: Cells) -> bool:
-    """Whether a category of true and false, never missing, needs one column of 0 and 1 only."""
-    return column.kind == "category" and cells.family == "truth" and not column.missing
+def encode(column: Column, cells: Cells, style: NumberStyle, out: Array) -> tuple[Unfamiliar, Array]:
+    """Write the columns of numbers of one column into `out`, which holds zeros.
 
-
-def encode(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Strangers:
-    """Write the columns of numbers of one column into `out`, which holds zeros."""
+    Returns what is unlike training, and in which rows a number or a date is out of range.
+    """
+    nowhere = np.zeros(len(cells), dtype=bool)
     if column.parts is not None:
-        return _encode_texts(column, column.parts, cells, out)
+        return _encode_texts(column, column.parts, cells, out), nowhere
     if column.scale is None:
-        return _encode_category(column, cells, style, out)
+        return _encode_category(column, cells, style, out), nowhere
     filled = np.where(cells.missing, column.scale.fill, cells.values)
     out[:, 0] = _standardise(column.scale, filled, cells)
     if column.missing and column.marked:
@@ -225,8 +233,12 @@ def encode(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Stra
     for place, day in enumerate(column.weekdays):
         out[:, first + place] = ONE_HOT * ((weekday == day) & ~cells.missing)
     outside = ((filled < column.scale.low) | (filled > column.scale.high)) & ~cells.missing
-    nowhere = np.zeros(len(filled), dtype=bool)
-    return Strangers(nowhere if column.missing else cells.missing, nowhere, outside)
+    return Unfamiliar(column.name, _newly_missing(column, cells), 0, int(outside.sum())), outside
+
+
+def _newly_missing(column: Column, cells: Cells) -> int:
+    """How many cells are missing, where none was in training."""
+    return 0 if column.missing else int(cells.missing.sum())
 
 
 def _standardise(scale: Scale, values: Array, cells: Cells) -> Array:
@@ -236,9 +248,8 @@ def _standardise(scale: Scale, values: Array, cells: Cells) -> Array:
         row = int(np.flatnonzero(~np.isfinite(standard))[0])
         must_be = f"similar in magnitude to the training values ({scale.low:.6g} to {scale.high:.6g})"
         got = f"{values[row]:.6g} in {cells.where(row)}, whose scaled value overflows"
-        raise InputError(
-            sentence(f"Column {cells.name!r}", must_be, got, "Correct the value, or leave the cell empty.")
-        )
+        way_out = "Correct the value, or leave the cell empty."
+        raise InputError(sentence(f"Column {cells.name!r}", must_be, got, way_out))
     return np.asarray(standard)
 
 
@@ -246,7 +257,7 @@ def _weekday(days: Array) -> Array:
     return (np.floor(days) + 3) % 7  # 1 January 1970 was a Thursday
 
 
-def _encode_category(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Strangers:
+def _encode_category(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Unfamiliar:
     codes, levels = texts_of(cells)
     places = {level: place for place, level in enumerate(column.levels)}
     places |= dict.fromkeys(column.pooled, len(column.levels))
@@ -256,10 +267,8 @@ def _encode_category(column: Column, cells: Cells, style: NumberStyle, out: Arra
     elif column.named and written:  # 3.0 is the level 3
         levels = [level_name(level, style) for level in levels]
     elif not column.named and not written:  # 3 is the level 3.0, if no other is
-        names = [level_name(level, style) for level in places]
-        places |= {
-            name: place for name, place in zip(names, list(places.values()), strict=True) if names.count(name) == 1
-        }
+        names, held = [level_name(level, style) for level in places], list(places.values())
+        places |= {name: place for name, place in zip(names, held, strict=True) if names.count(name) == 1}
     gone = out.shape[1] - 1 if column.missing else -1
     other = len(column.levels) if column.pooled else -1  # where rare levels share a column, new ones do, too
     place = np.array([*(places.get(level, other) for level in levels), gone], dtype=np.intp)[codes]
@@ -271,10 +280,10 @@ def _encode_category(column: Column, cells: Cells, style: NumberStyle, out: Arra
         out[np.flatnonzero(seen), place[seen]] = ONE_HOT
     unseen = ~known & ~cells.missing
     example = levels[int(codes[np.flatnonzero(unseen)[0]])] if unseen.any() else ""
-    return Strangers(cells.missing & ~seen, unseen, np.zeros(len(seen), dtype=bool), example)
+    return Unfamiliar(column.name, int((cells.missing & ~seen).sum()), int(unseen.sum()), 0, example)
 
 
-def _encode_texts(column: Column, parts: Parts, cells: Cells, out: Array) -> Strangers:
+def _encode_texts(column: Column, parts: Parts, cells: Cells, out: Array) -> Unfamiliar:
     """Points in a ball; texts without a known part are at its centre, missing ones at a place of their own."""
     codes, texts = texts_of(cells)
     points, bare = parts.points(texts)
@@ -287,5 +296,75 @@ def _encode_texts(column: Column, parts: Parts, cells: Cells, out: Array) -> Str
     if unseen.sum() <= 2 * parts.bare * len(there):
         unseen = np.zeros(len(codes), dtype=bool)
     example = short(texts[int(codes[np.flatnonzero(unseen)[0]])]) if unseen.any() else ""
-    nowhere = np.zeros(len(codes), dtype=bool)
-    return Strangers(nowhere if column.missing else cells.missing, unseen, nowhere, example)
+    return Unfamiliar(column.name, _newly_missing(column, cells), int(unseen.sum()), 0, example)
+
+
+@dataclass(frozen=True, repr=False)
+class EncoderReport(Shown):
+    """What is unlike the training table in new rows; prints as a table.
+
+    Attributes
+    ----------
+    rows : int
+        Number of rows looked at.
+    rows_outside : int
+        Number of rows with at least one number or date outside the range of training.
+    columns : tuple of Unfamiliar
+        The columns with something to tell, and only those.
+    """
+
+    rows: int
+    rows_outside: int
+    columns: tuple[Unfamiliar, ...]
+
+    def _columns(self) -> dict[str, list[object]]:
+        names = {"name": "column", "missing": "newly missing", "unseen": "unseen category", "outside": "out of range"}
+        return {said: [getattr(each, name) for each in self.columns] for name, said in names.items()}
+
+    def __str__(self) -> str:
+        if not self.columns:
+            return f"{self.rows} rows, all like the training rows"
+        found = self._columns()
+        head = f"{self.rows_outside} of {counted(self.rows, 'row')} with a value outside the training range"
+        return head + "\n\n" + text_table(list(found), list(zip(*found.values(), strict=True)))
+
+    def warn(self, usual: int | None = None) -> None:
+        """Issue one warning, if anything is to report; with `usual`, if more cells are out of range or missing."""
+        outside, unseen, missing = (
+            sum(getattr(each, name) for each in self.columns) for name in ("outside", "unseen", "missing")
+        )
+        if outside + missing + (unseen if usual is None else 0) > (usual or 0):
+            names = ", ".join(repr(each.name) for each in self.columns[:5]) + (", ..." if self.columns[5:] else "")
+            parts = {"out of range": outside, "of unseen categories": unseen, "newly missing": missing}
+            said = ", ".join(f"{counted(count, 'value')} {what}" for what, count in parts.items() if count)
+            message = (
+                f"New rows are unlike the training rows in {names}: {said} ({counted(self.rows, 'row')} in all). "
+                "Predictions for such rows are extrapolations."
+            )
+            warn(message, UnfamiliarRowsWarning)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Encoded(Brief):
+    """A table as numbers.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, outputs)
+        The numbers.
+    report : EncoderReport
+        What is unlike the training table.
+    """
+
+    values: Array
+    report: EncoderReport
+
+
+def usually_outside(rows: int, columns: int, trained: float) -> int:
+    """Most cells that new rows drawn like the training rows have out of range: the mean and four standard deviations.
+
+    A new number is the smallest or the largest of n + 1 with chance 2 / (n + 1); the ends of the range are shared by
+    all new rows, so that their count varies by more than its square root.
+    """
+    mean = 2.0 * rows * columns / (trained + 1)
+    return int(mean + 4.0 * math.sqrt(mean + mean**2 / max(2 * columns, 1)))

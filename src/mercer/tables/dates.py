@@ -55,11 +55,8 @@ def read_day(text: str, form: str = ISO) -> float | None:
     try:
         if form == DURATION:
             return _duration(text)
-        if form == CLOCK:
-            match = _CLOCK.fullmatch(text)
-            return None if match is None else _days(_EPOCH + _time(match.groups()))
         moment = _moment(text, form)
-        return None if moment is None else _days(moment)
+        return None if moment is None else ((moment - _EPOCH) // dt.timedelta(milliseconds=1)) / 86_400_000
     except (ValueError, OverflowError):
         return None
 
@@ -67,6 +64,9 @@ def read_day(text: str, form: str = ISO) -> float | None:
 def _moment(text: str, form: str) -> dt.datetime | None:
     if form == ISO:
         return naive(dt.datetime.fromisoformat(text)) if _ISO.fullmatch(text) else None
+    if form == CLOCK:
+        match = _CLOCK.fullmatch(text)
+        return None if match is None else _EPOCH + _time(match.groups())
     if form == DIGITS:
         match = _DIGITS.fullmatch(text)
         return None if match is None else dt.datetime(int(match[1]), int(match[2]), int(match[3]))  # noqa: DTZ001
@@ -96,10 +96,6 @@ def _time(parts: Sequence[str | None]) -> dt.timedelta:
         hours = hours % 12 + 12 * (half.lower() == "p")
     clock = dt.time(hours, int(minute or 0), int(second or 0), int((decimals or "")[:6].ljust(6, "0")))
     return dt.timedelta(hours=clock.hour, minutes=clock.minute, seconds=clock.second, microseconds=clock.microsecond)
-
-
-def _days(moment: dt.datetime) -> float:
-    return ((moment - _EPOCH) // dt.timedelta(milliseconds=1)) / 86_400_000
 
 
 def _duration(text: str) -> float | None:
@@ -140,12 +136,12 @@ def find_format(cells: Cells, said: str | None = None) -> str | None:
     levels = cells.levels
     if not levels or not any(sign.isdigit() for sign in levels[0]):
         return None
-    if said is not None and _all_in(levels, said):
+    if said is not None and are_dates(levels, said):
         return said
     for form in (ISO, CLOCK, DURATION, YEAR_FIRST, *_NAMED):
-        if _all_in(levels, form):
+        if are_dates(levels, form):
             return form
-    fits = [form for form in (DAY_FIRST, MONTH_FIRST) if _all_in(levels, form)]
+    fits = [form for form in (DAY_FIRST, MONTH_FIRST) if are_dates(levels, form)]
     if len(fits) == 2 and said is not None and "%d" in said and "%m" in said:  # without the time, or the century
         return DAY_FIRST if said.index("%d") < said.index("%m") else MONTH_FIRST
     if len(fits) == 2:
@@ -158,10 +154,11 @@ def find_format(cells: Cells, said: str | None = None) -> str | None:
         )
     if fits:
         return fits[0]
-    return DIGITS if len(levels) >= _FEWEST and _all_in(levels, DIGITS) else None
+    return DIGITS if len(levels) >= _FEWEST and are_dates(levels, DIGITS) else None
 
 
-def _all_in(levels: Sequence[str], form: str) -> bool:
+def are_dates(levels: Sequence[str], form: str = ISO) -> bool:
+    """Whether all texts are dates in a format."""
     return all(read_day(text, form) is not None for text in levels)
 
 

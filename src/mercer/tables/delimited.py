@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from mercer.errors import InputError, sentence
 from mercer.tables.cells import short
+from mercer.text import counted
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SAMPLE = 1000  # rows by which separators are compared
@@ -62,9 +63,7 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None, encoding
     text = _decode(raw, what, encoding, notes)
     found = separator or _separator(text, what)
     records = _records(text, found, what)
-    line, header = next(records, (0, []))
-    while line and not any(header):
-        line, header = next(records, (0, []))
+    line, header = next(((line, cells) for line, cells in records if any(cells)), (0, []))
     if not header:
         raise InputError(f"{what} is empty: it has no header line.")
     names = _names(header, line, what, notes)
@@ -85,7 +84,7 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None, encoding
         lines.append(line)
     inside = [number for number in blank if lines and number < lines[-1]]
     if inside:
-        notes.append(f"{len(inside)} empty line{'s' * (len(inside) > 1)} skipped, the first is line {inside[0]}.")
+        notes.append(f"{counted(len(inside), 'empty line')} skipped, the first is line {inside[0]}.")
     if not kept:
         raise InputError(f"{what} has a header with {len(names)} columns, but no rows.")
     columns = [[cell.strip(" \t") for cell in column] for column in zip(*kept, strict=True)]
@@ -114,10 +113,8 @@ def _decode(raw: bytes, what: str, encoding: str | None, notes: list[str]) -> st
         notes.append(f"{what} is {wide.upper()} text.")
         return _decode_as(raw, what, wide).removeprefix("\ufeff")
     if (place := raw.find(b"\0")) >= 0:
-        line = _line_of(raw, place)
-        raise InputError(
-            sentence(f"Line {line} of {what}", "text", "a NUL byte", "The file is damaged or is not a text file.")
-        )
+        line, way_out = _line_of(raw, place), "The file is damaged or is not a text file."
+        raise InputError(sentence(f"Line {line} of {what}", "text", "a NUL byte", way_out))
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -165,11 +162,8 @@ def _western(raw: bytes) -> str:
     except UnicodeDecodeError:
         return ""
     beyond = [letter for letter in text if not letter.isascii()]
-    return (
-        text
-        if 2 * sum(letter.isalpha() or letter in "€£°²³\u00a0\u2013\u2019" for letter in beyond) > len(beyond)
-        else ""
-    )
+    likely = sum(letter.isalpha() or letter in "€£°²³\u00a0\u2013\u2019" for letter in beyond)
+    return text if 2 * likely > len(beyond) else ""
 
 
 def _line_of(raw: bytes, place: int) -> int:
@@ -245,14 +239,14 @@ def _names(header: list[str], line: int, what: str, notes: list[str]) -> list[st
     return refuse_twice(names, what)
 
 
-def refuse_twice(names: list[str], what: str = "") -> list[str]:
-    """Names as they are, if all are different."""
+def refuse_twice(names: Sequence[str], what: str = "") -> list[str]:
+    """Names as a list, if all are different."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         said = ", ".join(map(repr, twice[:5]))
         owner = f"Column names of {what}" if what else "Column names"
         raise InputError(sentence(owner, "all different", f"{said} more than once", "Rename the columns."))
-    return names
+    return list(names)
 
 
 def _refuse_numbers(names: list[str], line: int, what: str) -> None:

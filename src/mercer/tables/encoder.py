@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer.data.rows import Array, XLike, YLike
 from mercer.errors import InputError, MercerWarning, nearest, sentence, warn
 from mercer.tables.cells import read_cells, texts_of
-from mercer.tables.columns import Column, encode, is_truth, learn, output_names, round_range
+from mercer.tables.columns import Column, Encoded, EncoderReport, encode, learn, output_names, round_range
+from mercer.tables.dates import check_format
 from mercer.tables.frames import Table, as_table
 from mercer.tables.kinds import PANDAS_INDEX, ROW_NUMBERS, decide, interpret, is_constant, odd_warning, warn_of_left_out
-from mercer.tables.report import Encoded, EncoderReport, Unfamiliar
-from mercer.tables.settings import EncoderSettings
 from mercer.tables.values import NumberStyle, find_style
 from mercer.text import Text, counted, quoted, text_below, text_table
+
+_ASKABLE = ("number", "category", "date", "text")  # kinds
+_MISSING = ("mark", "mean")
+
+
+@dataclass(frozen=True)
+class EncoderSettings:
+    """The parameters of an encoder: kinds, columns to drop, number format, what to do with missing and odd values."""
+
+    kinds: tuple[tuple[str | int, str], ...]
+    drop: tuple[str | int, ...]
+    style: NumberStyle | None
+    missing: str = "mark"
+    date_format: str | None = None
+    strict: bool = False
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -103,7 +119,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.date_format = date_format
         self.strict = strict
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
@@ -112,9 +128,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def settings(self) -> EncoderSettings:
         """The parameters, validated."""
-        return EncoderSettings.from_arguments(
-            self.kinds, self.drop, self.decimal, self.thousands, self.missing, self.date_format, self.strict
-        )
+        if self.kinds is not None and not isinstance(self.kinds, Mapping):
+            must_be = "a mapping of columns to kinds, such as {'colour': 'category'}"
+            raise InputError(sentence("kinds of TableEncoder", must_be, repr(self.kinds)))
+        kinds = tuple((key if isinstance(key, int) else str(key), kind) for key, kind in (self.kinds or {}).items())
+        for column, kind in kinds:
+            if kind not in _ASKABLE:
+                must_be, way_out = "'number', 'category', 'date' or 'text'", "To drop it, use drop."
+                raise InputError(sentence(f"The kind of column {column!r}", must_be, repr(kind), way_out))
+        if isinstance(self.drop, str | int) or not all(isinstance(column, str | int) for column in self.drop):
+            raise InputError(sentence("drop of TableEncoder", "a list of columns, such as ['id']", repr(self.drop)))
+        if self.missing not in _MISSING:
+            raise InputError(sentence("missing of TableEncoder", "'mark' or 'mean'", repr(self.missing)))
+        if not isinstance(self.strict, bool):
+            raise InputError(sentence("strict of TableEncoder", "True or False", repr(self.strict)))
+        style, dates = NumberStyle.from_settings(self.decimal, self.thousands), check_format(self.date_format)
+        return EncoderSettings(kinds, tuple(self.drop), style, self.missing, dates, self.strict)
 
     def fit(self, X: XLike, y: YLike = None) -> Self:
         """Decide what each column is, and learn from the rows how to encode it.
@@ -130,8 +159,37 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        self._learn(as_table(X), self.settings)
-        return self
+        table, settings = as_table(X), self.settings
+        asked = {_place(table, key): kind for key, kind in settings.kinds}
+        dropped = {_place(table, key) for key in settings.drop}
+        kept = [place for place in range(len(table.names)) if place not in dropped]
+        read = {place: read_cells(table.names[place], table.column(place)) for place in kept}
+        style = settings.style
+        if style is None:
+            style = find_style(read[p] for p in kept if asked.get(p) in {None, "number"})
+        style_of = style or NumberStyle()
+        made = {}
+        for p in kept:  # arrays of numbers with infinite ones are refused, as scikit-learn has it
+            strict = settings.strict or (not table.named and set(read[p].levels) == set(read[p].numbers))
+            made[p] = interpret(read[p], asked.get(p), style_of, date_format=settings.date_format, strict=strict)
+        varied = [place for place, cells in made.items() if len(cells.present) and not is_constant(cells)]
+        columns: list[Column] = []
+        taken: set[str] = set()
+        for place, name in enumerate(table.names):
+            if place in dropped:
+                columns.append(Column(name, "dropped", "set by drop"))
+                continue
+            cells = made[place]
+            kind, why = decide(cells, asked.get(place), rows_counted=table.named and len(varied) > 1)
+            column = learn(cells, kind, why, marked=settings.missing == "mark")
+            names = [_free_name(each, taken) for each in output_names(column, cells)]
+            columns.append(replace(column, outputs=tuple(names)))
+            odd = None if read[place].style is not None else odd_warning(column, cells)
+            if odd is not None:  # what a reader has made of a file is told by whoever reads
+                warn(odd)
+            elif column.kind == "identifier" and cells.odd is None:
+                warn_of_left_out(column, read[place])
+        return self.set_columns(columns, settings, style, named=table.named)
 
     def transform(self, X: XLike) -> Array:
         """Encode a table as numbers, one row per row.
@@ -147,7 +205,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.encode(X).values
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: npt.ArrayLike | None = None) -> Array:
         """Names of the columns of numbers.
 
         Parameters
@@ -193,9 +251,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             levels, raw = column.levels + column.pooled, read[column.name]
             own = raw.style or style or NumberStyle()
             cells = interpret(raw, column.kind, own, levels=levels, trained=trained, writing=column.writing)
-            strangers = encode(column, cells, own, values[:, start:stop])
-            outside |= strangers.outside
-            found.append(Unfamiliar.count(column.name, strangers))
+            unfamiliar, rows_outside = encode(column, cells, own, values[:, start:stop])
+            outside |= rows_outside
+            found.append(unfamiliar)
             start = stop
         told = tuple(each for each in found if each.missing or each.unseen or each.outside)
         return Encoded(values, EncoderReport(table.rows, int(outside.sum()), told))
@@ -222,10 +280,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def describe(self) -> str:
         """The kind of each column, and why, as a text table."""
         check_is_fitted(self)
-        rows = [
-            (" ".join(column.name.split()), column.kind, column.missing, _becomes(column), column.why)
-            for column in self.columns_
-        ]
+        rows = []
+        for column in self.columns_:
+            features = counted(len(column.outputs), "feature") if column.outputs else "none"
+            rows.append((" ".join(column.name.split()), column.kind, column.missing, features, column.why))
         return Text(text_table(["column", "kind", "missing", "features", "why"], rows))
 
     def _html_repr(self) -> str:
@@ -250,51 +308,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_settings(cls, settings: EncoderSettings) -> TableEncoder:
         """An encoder with these parameters, not fitted."""
-        style = settings.style
-        how = {} if style is None else {"decimal": style.decimal, "thousands": style.thousands}
-        return cls(
-            dict(settings.kinds) or None,
-            list(settings.drop) or (),
-            **how,
-            missing=settings.missing,
-            date_format=settings.date_format,
-            strict=settings.strict,
-        )
+        how = {name: getattr(settings, name) for name in ("missing", "date_format", "strict")}
+        if settings.style is not None:
+            how |= {"decimal": settings.style.decimal, "thousands": settings.style.thousands}
+        return cls(dict(settings.kinds) or None, list(settings.drop) or (), **how)
 
-    def _learn(self, table: Table, settings: EncoderSettings) -> None:
-        asked = {_place(table, key): kind for key, kind in settings.kinds}
-        dropped = {_place(table, key) for key in settings.drop}
-        kept = [place for place in range(len(table.names)) if place not in dropped]
-        read = {place: read_cells(table.names[place], table.column(place)) for place in kept}
-        style = settings.style
-        if style is None:
-            style = find_style(read[p] for p in kept if asked.get(p) in {None, "number"})
-        style_of = style or NumberStyle()
-        made = {}
-        for p in kept:  # arrays of numbers with infinite ones are refused, as scikit-learn has it
-            strict = settings.strict or (not table.named and set(read[p].levels) == set(read[p].numbers))
-            made[p] = interpret(read[p], asked.get(p), style_of, date_format=settings.date_format, strict=strict)
-        varied = [place for place, cells in made.items() if len(cells.present) and not is_constant(cells)]
-        columns: list[Column] = []
-        taken: set[str] = set()
-        for place, name in enumerate(table.names):
-            if place in dropped:
-                columns.append(Column(name, "dropped", "set by drop"))
-                continue
-            cells = made[place]
-            kind, why = decide(cells, asked.get(place), rows_counted=table.named and len(varied) > 1)
-            column = learn(cells, kind, why, marked=settings.missing == "mark")
-            names = [_free_name(each, taken) for each in output_names(column, is_truth(column, cells))]
-            columns.append(replace(column, outputs=tuple(names)))
-        for place, column in enumerate(columns):
-            odd = None if place in dropped or read[place].style is not None else odd_warning(column, made[place])
-            if odd is not None:  # what a reader has made of a file is told by whoever reads
-                warn(odd)
-            elif column.kind == "identifier" and made[place].odd is None:
-                warn_of_left_out(column, read[place])
-        self.set_columns(columns, settings, style, named=table.named)
-
-    def pinned(self, X: XLike) -> tuple[Any, TableEncoder]:
+    def pinned(self, X: XLike) -> tuple[XLike, TableEncoder]:
         """A named table with its texts read, and the encoder for parts of it: what all rows tell is told once.
 
         The format of dates and numbers, and whether a column counts the rows, cannot be seen in every part. Tables
@@ -348,9 +367,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         gone = [name for name in needed if name not in given]
         extra = [name for name in table.names if name not in known]
         if gone or extra:
-            parts = [f"missing columns {quoted(gone)}"] * bool(gone) + [f"unknown columns {quoted(extra)}"] * bool(
-                extra
-            )
+            parts = [f"missing columns {quoted(gone)}"] if gone else []
+            parts += [f"unknown columns {quoted(extra)}"] if extra else []
             way_out = "Rename or drop the unknown columns." if extra else "Add the missing columns."
             got = " and ".join(parts)
             raise InputError(sentence("X of TableEncoder", "a table with the training columns", got, way_out))
@@ -374,9 +392,3 @@ def _free_name(name: str, taken: set[str]) -> str:
         name += "'"
     taken.add(name)
     return name
-
-
-def _becomes(column: Column) -> str:
-    if not column.outputs:
-        return "none"
-    return counted(len(column.outputs), "feature")

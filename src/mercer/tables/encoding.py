@@ -14,11 +14,11 @@ from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, nearest, warn
 from mercer.tables import TableEncoder
 from mercer.tables.cells import Cells, number_texts
+from mercer.tables.encoder import EncoderSettings
 from mercer.tables.frames import as_table
 from mercer.tables.kinds import odd_warning
 from mercer.tables.parquet import LongTable
 from mercer.tables.reading import Reading, Rules, arrow_reading, read_table
-from mercer.tables.settings import EncoderSettings
 from mercer.tables.values import NumberStyle
 from mercer.text import counted
 
@@ -217,7 +217,7 @@ def encode_new(source: str, encoder: TableEncoder) -> Iterator[Array]:
     yield encoder.transform(columns_for(encoder, table.columns))
 
 
-def columns_for(encoder: TableEncoder, X: XLike) -> Any:
+def columns_for(encoder: TableEncoder, X: XLike) -> XLike:
     """The columns of a table that an encoder needs, by name; tables without names as they are."""
     table, needed = as_table(X), rules_of(encoder).kinds
     if not table.named:

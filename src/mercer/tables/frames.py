@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
-from mercer.data.rows import XLike
+from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, sentence
 from mercer.tables.delimited import refuse_twice
 
@@ -36,7 +36,7 @@ class Table:
     names: tuple[str, ...]
     named: bool
     rows: int
-    column: Callable[[int], Any]
+    column: Callable[[int], object]
 
 
 def as_table(X: XLike) -> Table:
@@ -53,9 +53,9 @@ def as_table(X: XLike) -> Table:
     if hasattr(X, "tocsr"):
         raise InputError(sentence(_WHAT, "a dense table", "a sparse matrix", "Use X.toarray() if it fits in memory."))
     if isinstance(X, Mapping):
-        table = _table_of_columns(list(X), lambda key: X[key])
+        table = _table_of_columns(X, list(X))
     elif isinstance(X, np.ndarray) and X.dtype.names:
-        table = _table_of_columns(list(X.dtype.names), lambda key: X[key])
+        table = _table_of_columns(X, list(X.dtype.names))
     elif isinstance(X, list | tuple):
         table = _table_of_rows(X)
     else:
@@ -73,26 +73,25 @@ def as_table(X: XLike) -> Table:
     return table
 
 
-def _frame(frame: Any) -> Table:
+def _frame(frame: nw.DataFrame[Any]) -> Table:
     """A data frame; names may be anything, and are taken by place."""
     names = tuple(map(str, frame.to_native().columns if frame.implementation.is_pandas_like() else frame.columns))
-    refuse_twice(list(names))
+    refuse_twice(names)
     return Table(names, True, len(frame), lambda place: frame[:, place])
 
 
-def _table_of_columns(keys: list[Any], get: Callable[[Any], Any]) -> Table:
+def _table_of_columns(X: XLike, keys: list[Hashable]) -> Table:
     names = tuple(map(str, keys))
-    refuse_twice(list(names))
-    rows = _length(names[0], get(keys[0])) if keys else 0
+    refuse_twice(names)
+    rows = _length(names[0], X[keys[0]]) if keys else 0
     for name, key in zip(names, keys, strict=True):
-        if (length := _length(name, get(key))) != rows:
-            raise InputError(
-                sentence(f"Column {name!r}", f"as long as column {names[0]!r} ({rows} rows)", f"{length} rows")
-            )
-    return Table(names, True, rows, lambda place: get(keys[place]))
+        if (length := _length(name, X[key])) != rows:
+            must_be = f"as long as column {names[0]!r} ({rows} rows)"
+            raise InputError(sentence(f"Column {name!r}", must_be, f"{length} rows"))
+    return Table(names, True, rows, lambda place: X[keys[place]])
 
 
-def _length(name: str, column: Any) -> int:
+def _length(name: str, column: object) -> int:
     if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
         raise InputError(sentence(f"Column {name!r}", "a sequence of values", type(column).__name__))
     return len(column)
@@ -102,20 +101,18 @@ def _numbered_names(width: int) -> tuple[str, ...]:
     return tuple(f"x{place + 1}" for place in range(width))
 
 
-def _table_of_rows(X: Sequence[Any]) -> Table:
+def _table_of_rows(X: Sequence[Sequence[object]]) -> Table:
     """A list of rows. Cells are taken one by one: NumPy would turn the numbers of a mixed list into text."""
     for place, row in enumerate(X):
         if not isinstance(row, list | tuple | np.ndarray) or np.ndim(row) == 0:
-            raise InputError(
-                sentence(_WHAT, "a list of rows", f"{row!r} in place of row {place}", "For one column, use [[a], [b]].")
-            )
+            got, way_out = f"{row!r} in place of row {place}", "For one column, use [[a], [b]]."
+            raise InputError(sentence(_WHAT, "a list of rows", got, way_out))
         if len(row) != len(X[0]):
-            raise InputError(
-                sentence(f"Row {place} of X", f"as long as row 0 ({len(X[0])} cells)", f"{len(row)} cells")
-            )
+            must_be = f"as long as row 0 ({len(X[0])} cells)"
+            raise InputError(sentence(f"Row {place} of X", must_be, f"{len(row)} cells"))
     width = len(X[0]) if X else 0
 
-    def column(place: int) -> Any:
+    def column(place: int) -> Array:
         return np.fromiter((row[place] for row in X), dtype=object, count=len(X))
 
     return Table(_numbered_names(width), False, len(X), column)
@@ -123,9 +120,8 @@ def _table_of_rows(X: Sequence[Any]) -> Table:
 
 def _array(X: XLike) -> Table:
     if X is None or isinstance(X, str | bytes) or not hasattr(X, "__array__"):
-        raise InputError(
-            sentence(_WHAT, "a DataFrame, a mapping of columns, an array or a list of rows", type(X).__name__)
-        )
+        must_be = "a DataFrame, a mapping of columns, an array or a list of rows"
+        raise InputError(sentence(_WHAT, must_be, type(X).__name__))
     values = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
     if values.dtype.kind == "c":
         raise InputError(sentence(_WHAT, "real numbers", "complex ones", "Complex data not supported."))

@@ -31,6 +31,7 @@ from mercer.tables.dates import (
     MONTH_FIRST,
     WORDS,
     YEAR_FIRST,
+    are_dates,
     find_format,
     looks_like_dates,
     read_day,
@@ -52,8 +53,6 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["number", "category", "date", "text", "constant", "identifier", "dropped"]
 
-# What can be asked for.
-ASKABLE = ("number", "category", "date", "text")
 # More levels than this are many: texts may be spoilt numbers or identifiers, and levels seen once are pooled.
 MOST_LEVELS = 50
 # Whole numbers with no more distinct values than this are pointed out: they may be codes.
@@ -128,12 +127,12 @@ def interpret(
     if cells.family != "text":
         return _interpret_typed(cells, kind)
     if kind in {"category", "text"} or (kind is None and (cells.declared or cells.style is not None)):
-        words = kind == "category" and levels and any(_all_named(levels, style))
+        words = kind == "category" and levels and _are_values(levels, style)
         return cells.without(is_word_for_missing) if words else cells
     said = cells.without(lambda text: is_word_for_missing(text) or (endless and is_endless(text)))
     if kind is None and not said.levels:
         return cells
-    if kind in {None, "number"} and said.levels and all(text.lower() in _TRUTH for text in said.levels):
+    if kind in {None, "number"} and said.levels and _are_truth(said.levels):
         return said.read("truth", [float(text.lower() == "true") for text in said.levels])
     dates = _format_of(said, kind, writing, date_format)
     if kind == "date" or (kind is None and dates not in {None, DURATION}):
@@ -157,8 +156,7 @@ def _format_of(cells: Cells, kind: str | None, writing: Writing | None, date_for
     """The format of dates: found, or that of training, unless one is said that all new cells have."""
     if writing is None:
         return find_format(cells, date_format)
-    fits = kind == "date" and date_format is not None
-    if date_format is not None and fits and all(read_day(text, date_format) is not None for text in cells.levels):
+    if kind == "date" and date_format is not None and are_dates(cells.levels, date_format):
         return date_format
     return writing.dates
 
@@ -197,8 +195,7 @@ def _interpret_typed(cells: Cells, kind: str | None) -> Cells:
     """Cells that are no text, where they can be of the kind; whole numbers such as 20201231 are dates."""
     if kind in {None, "date"} and cells.family == "number" and _may_be_digits(cells.present):
         digits = text_cells(cells.name, map(number_text, cells.present))
-        all_days = all(read_day(text, DIGITS) is not None for text in digits.levels)
-        if all_days and (kind == "date" or find_format(digits) == DIGITS):
+        if are_dates(digits.levels, DIGITS) and (kind == "date" or find_format(digits) == DIGITS):
             days = np.full(len(cells), np.nan)
             days[~cells.missing] = np.array([read_day(text, DIGITS) for text in digits.levels])[digits.values]
             return replace(cells, family="date", values=days, writing=Writing(DIGITS))
@@ -214,12 +211,16 @@ def _may_be_digits(values: Array) -> bool:
     return len(values) > 0 and bool(((values >= 19000101) & (values <= 20991231) & (values == np.floor(values))).all())
 
 
-def _all_named(levels: Sequence[str], style: NumberStyle) -> tuple[bool, ...]:
-    """Whether all levels are numbers, in this style or as levels are named; days; true or false."""
-    styles = (style, NumberStyle())
-    numbers = [all(each.read(text) is not None and not CODE.match(text) for text in levels) for each in styles]
-    days, truth = (read_day(text) is not None for text in levels), (text.lower() in _TRUTH for text in levels)
-    return (*numbers, all(days), all(truth))
+def _are_values(levels: Sequence[str], style: NumberStyle) -> bool:
+    """Whether levels are numbers, in this style or as levels are named; or days; or true and false."""
+    for each in (style, NumberStyle()):
+        if all(each.read(text) is not None and not CODE.match(text) for text in levels):
+            return True
+    return are_dates(levels) or _are_truth(levels)
+
+
+def _are_truth(levels: Sequence[str]) -> bool:
+    return all(text.lower() in _TRUTH for text in levels)
 
 
 def _all_read(cells: Cells, values: Sequence[float | None], must_be: str) -> list[float]:
@@ -232,11 +233,8 @@ def _all_read(cells: Cells, values: Sequence[float | None], must_be: str) -> lis
 def _numbers(cells: Cells, values: list[float], style: NumberStyle) -> Cells:
     for text, value in zip(cells.levels, values, strict=True):
         if abs(value) == float("inf"):
-            raise cells.cell_error(
-                "numbers below 1.8e308 in absolute value (the float64 range)",
-                text,
-                "Correct the value, or leave the cell empty.",
-            )
+            must_be = "numbers below 1.8e308 in absolute value (the float64 range)"
+            raise cells.cell_error(must_be, text, "Correct the value, or leave the cell empty.")
         if abs(value) >= EXACT and style.rounds(text):
             raise cells.cell_error(FIFTEEN, text, "Drop the column with $drop, or keep it as text with $category.")
     return cells.read("number", values)
@@ -255,9 +253,8 @@ def _number_error(cells: Cells, text: str, style: NumberStyle, *, trained: bool)
     between = marks[style.thousands] + " between thousands" * bool(style.thousands)
     sign = "point" if style.decimal == "." else "comma"
     must_be = f"numbers with a decimal {sign} and {between}" + ", as in the training table" * trained
-    return cells.cell_error(
-        must_be, text, "$new_sign." if trained else "Set the decimal sign of this table: $comma_or_point."
-    )
+    hint = "$new_sign." if trained else "Set the decimal sign of this table: $comma_or_point."
+    return cells.cell_error(must_be, text, hint)
 
 
 def _find_odd(cells: Cells, style: NumberStyle, *, strict: bool) -> OddCells | None:
@@ -366,16 +363,15 @@ def _names_of_rows(cells: Cells) -> str:
     unnamed = cells.name == _UNNAMED and whole and len(np.unique(values)) == len(values)
     if unnamed or _INDEX.fullmatch(cells.name):
         return PANDAS_INDEX
-    return ROW_NUMBERS if whole and not cells.declared and _counts_rows(cells) else ""
+    return ROW_NUMBERS if whole and not cells.declared and _counts_rows(values) else ""
 
 
-def _counts_rows(cells: Cells) -> bool:
-    """Whether cells are 0, 1, 2, ... or 1, 2, 3, ..., of which a few may be gone, in enough rows to be no chance."""
-    values = cells.values
+def _counts_rows(values: Array) -> bool:
+    """Whether whole numbers are 0, 1, 2, ... or 1, 2, 3, ..., a few of them gone, in too many rows to be chance."""
     if len(values) < _COUNTED or not 0 <= values[0] <= 1 + 0.1 * len(values):
         return False
     steps = np.diff(values)
-    return bool((values == np.floor(values)).all() and (steps >= 1).all() and np.mean(steps == 1) >= 0.9)
+    return bool((steps >= 1).all() and np.mean(steps == 1) >= 0.9)
 
 
 def odd_warning(column: Column, cells: Cells) -> MercerWarning | None:
@@ -410,8 +406,7 @@ def warn_of_left_out(column: Column, cells: Cells) -> None:
         hint = "If the column is numeric, correct the other values; to keep it as text, use $as_text."
     else:
         return
-    warning = LeftOutWarning(f"Column {column.name!r} was left out: {what}.", hint=hint, column=column.name)
-    warn(warning)
+    warn(LeftOutWarning(f"Column {column.name!r} was left out: {what}.", hint=hint, column=column.name))
 
 
 def is_constant(cells: Cells) -> bool:
@@ -432,11 +427,8 @@ def _number_reason(cells: Cells) -> str:
     if not (cells.present == np.floor(cells.present)).all():
         return "numbers"
     distinct = len(np.unique(cells.present))
-    return (
-        "whole numbers"
-        if distinct > _FEW
-        else f"whole numbers, {distinct} distinct; if these are codes, set the kind to category"
-    )
+    few = f"whole numbers, {distinct} distinct; if these are codes, set the kind to category"
+    return few if distinct <= _FEW else "whole numbers"
 
 
 def _decide_text(cells: Cells) -> tuple[Kind, str]:
@@ -446,16 +438,7 @@ def _decide_text(cells: Cells) -> tuple[Kind, str]:
         if distinct > present / 2 and words >= FEWEST_WORDS:
             return "text", f"text, {words:.0f} words on average, {distinct} distinct in {present} rows"
         if distinct > 0.9 * present:
-            return (
-                "identifier",
-                f"short text, {distinct} distinct in {present} rows; to keep it, set the kind to text or category",
-            )
+            why = f"short text, {distinct} distinct in {present} rows; to keep it, set the kind to text or category"
+            return "identifier", why
     said = "codes with leading zeros" if all(map(LOOSE.fullmatch, cells.levels)) else "text"
     return "category", f"{said}, {distinct} distinct values in {present} rows"
-
-
-def check_kind(column: str | int, kind: object) -> None:
-    """Validate a kind in `kinds`."""
-    if kind not in ASKABLE:
-        must_be = "'number', 'category', 'date' or 'text'"
-        raise InputError(sentence(f"The kind of column {column!r}", must_be, repr(kind), "To drop it, use drop."))

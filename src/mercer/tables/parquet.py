@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +14,13 @@ from mercer.errors import InputError, MemoryRefusal, sentence
 from mercer.runtime import promise, readable
 from mercer.runtime.disk import SourceStamp
 from mercer.runtime.memory import available_bytes
-from mercer.tables.cells import OddCells, Where
+from mercer.tables.cells import OddCells, Where, short
 from mercer.tables.delimited import refuse_twice
 from mercer.tables.values import ENDLESS_TEXTS, MISSING_WORDS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.parquet import ColumnChunkMetaData, ParquetFile
 
 _AT_ONCE = 50_000  # rows of a block
 # Bytes of memory for each cell of a table that is held: 38 to 52 for numbers, less for the codes of texts, measured on
@@ -45,7 +49,7 @@ def pyarrow(what: str) -> Any:
     return pa
 
 
-def parquet_file(path: str | Path) -> Any:
+def parquet_file(path: str | Path) -> ParquetFile:
     """A Parquet file, whose pages are read when they are needed."""
     package = pyarrow("Parquet")
     try:
@@ -54,7 +58,7 @@ def parquet_file(path: str | Path) -> Any:
         raise InputError(f"{Path(path).name!r} is not a readable Parquet file: {one_line(problem)}.") from None
 
 
-def _file(source: str | Path | bytes, coded: Sequence[str] = ()) -> Any:
+def _file(source: str | Path | bytes, coded: Sequence[str] = ()) -> ParquetFile:
     """A Parquet file, or the bytes of one, with the columns at these paths read as dictionaries."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -74,7 +78,7 @@ def blocks_of(
     at_once: int,
     columns: Sequence[str] | None = None,
     groups: Sequence[int] | None = None,
-) -> Iterator[Any]:
+) -> Iterator[pa.Table]:
     """The rows of a Parquet file as tables of pyarrow's, at most `at_once` rows each, with texts as dictionaries.
 
     Few bytes of a file can stand for many: a text that repeats, or begins like the one before, is stored once. The
@@ -108,7 +112,7 @@ def blocks_of(
         raise InputError(f"{what} is a damaged Parquet file: {one_line(problem)}.") from None
 
 
-def _chunks(file: Any, group: int, places: Sequence[int]) -> list[Any]:
+def _chunks(file: ParquetFile, group: int, places: Sequence[int]) -> list[ColumnChunkMetaData]:
     """What the footer says of columns of a row group.
 
     One row is read first: pyarrow refuses to read a chunk whose description is damaged, but ends the process where it
@@ -118,7 +122,7 @@ def _chunks(file: Any, group: int, places: Sequence[int]) -> list[Any]:
     return [file.metadata.row_group(group).column(place) for place in places]
 
 
-def _texts_in(file: Any, group: int, names: Collection[str]) -> dict[str, Any]:
+def _texts_in(file: ParquetFile, group: int, names: Collection[str]) -> dict[str, ColumnChunkMetaData]:
     """What the footer says of the texts and bytes in these columns of a row group, by path: a name, or `name.item`."""
     paths = {place: file.schema.column(place).path for place in _text_leaves(file)}
     places = [place for place, path in paths.items() if path in names or path.partition(".")[0] in names]
@@ -126,7 +130,7 @@ def _texts_in(file: Any, group: int, names: Collection[str]) -> dict[str, Any]:
     return {paths[place]: chunk for place, chunk in zip(places, chunks, strict=True)}
 
 
-def _text_leaves(file: Any) -> list[int]:
+def _text_leaves(file: ParquetFile) -> list[int]:
     """The places of columns of texts or bytes; those inside of lists and the like, too."""
     leaves = map(file.schema.column, range(file.metadata.num_columns))
     return [
@@ -136,14 +140,14 @@ def _text_leaves(file: Any) -> list[int]:
     ]
 
 
-def _is_delta(chunk: Any) -> bool:
+def _is_delta(chunk: ColumnChunkMetaData) -> bool:
     """Whether texts are stored by how they differ from each other, which pyarrow cannot read as a dictionary."""
     return any(encoding.startswith("DELTA") for encoding in chunk.encodings)
 
 
 def _group_blocks(
-    file: Any, group: int, names: list[str], chunks: dict[str, Any], what: str, at_once: int
-) -> Iterator[Any]:
+    file: ParquetFile, group: int, names: list[str], chunks: dict[str, ColumnChunkMetaData], what: str, at_once: int
+) -> Iterator[pa.Table]:
     """The rows of one row group: its texts decoded together, all other columns as they are needed."""
     import pyarrow as pa
 
@@ -155,7 +159,7 @@ def _group_blocks(
     promise(_PER_BYTE * sum(sizes), reading, _SMALLER)
     texts = [name for name in names if name in chunks]
     coded = [name for name in texts if pa.types.is_dictionary(file.schema_arrow.field(name).type)]
-    held: dict[str, Any] = {}
+    held: dict[str, pa.ChunkedArray] = {}
     if coded:
         table = file.read_row_group(group, columns=coded)
         table.validate(full=True)  # text that is not UTF-8 raises pyarrow's own ArrowInvalid
@@ -170,7 +174,7 @@ def _group_blocks(
         done += batch.num_rows
 
 
-def _recode(file: Any, group: int, name: str, chunk: Any, reading: str) -> Any:
+def _recode(file: ParquetFile, group: int, name: str, chunk: ColumnChunkMetaData, reading: str) -> pa.ChunkedArray:
     """A column of texts that pyarrow cannot read as a dictionary, as one.
 
     No text is longer than all that is stored, so few enough are decoded at once to fit in memory however long they are.
@@ -180,7 +184,7 @@ def _recode(file: Any, group: int, name: str, chunk: Any, reading: str) -> Any:
     rows, stored = file.metadata.row_group(group).num_rows, max(1, chunk.total_uncompressed_size)
     in_full = {"PLAIN", "RLE", "BIT_PACKED", "DELTA_LENGTH_BYTE_ARRAY"}.issuperset(chunk.encodings)
     step = rows if in_full else max(1, min(available_bytes() // 8, _LARGEST) // stored)
-    pieces: list[Any] = []
+    pieces: list[pa.DictionaryArray] = []
     count = 0
     for batch in file.iter_batches(step, row_groups=[group], columns=[name]):
         batch.validate(full=True)
@@ -208,7 +212,7 @@ def files_of(folder: Path, *, needed: bool = True) -> list[Path]:
     return found
 
 
-def read_parquet(raw: bytes, what: str, too_large: str) -> tuple[Any, frozenset[str]]:
+def read_parquet(raw: bytes, what: str, too_large: str) -> tuple[pa.Table, frozenset[str]]:
     """The table of pyarrow's that the bytes of a Parquet file are, and the columns that it declares as categories."""
     package = pyarrow("Parquet")
     try:
@@ -224,14 +228,14 @@ def read_parquet(raw: bytes, what: str, too_large: str) -> tuple[Any, frozenset[
         raise InputError(f"{what} is a damaged Parquet file: {one_line(error)}.") from None
 
 
-def declared_categories(schema: Any) -> frozenset[str]:
+def declared_categories(schema: pa.Schema) -> frozenset[str]:
     """The columns of a Parquet file whose writer declared them as categories."""
     from pyarrow import types
 
     return frozenset(str(field.name) for field in schema if types.is_dictionary(field.type))
 
 
-def bytes_held(file: Any) -> int:
+def bytes_held(file: ParquetFile) -> int:
     """Bytes of memory that all rows of a Parquet file take, by its footer, as a table of pyarrow's."""
     texts, places, count = set(_text_leaves(file)), range(file.metadata.num_columns), 0
     cells = [_PER_CELL + file.schema.column(place).length for place in places]
@@ -241,12 +245,12 @@ def bytes_held(file: Any) -> int:
     return count
 
 
-def distinct_texts(column: Any) -> tuple[list[Any], Array]:
+def distinct_texts(column: pa.ChunkedArray) -> tuple[list[str], Array]:
     """The different texts (or bytes) of a dictionary column in the order of their first rows, and the code of each row.
 
     The code is the place of its text, -1 for a missing cell. Texts that no row has are not looked at.
     """
-    places: dict[Any, int] = {}
+    places: dict[str, int] = {}
     codes = [np.empty(0, dtype=np.intp)]
     for chunk in map(_drop_unused, column.chunks):
         own = [places.setdefault(text, len(places)) for text in chunk.dictionary.to_pylist()]
@@ -254,7 +258,7 @@ def distinct_texts(column: Any) -> tuple[list[Any], Array]:
     return list(places), np.concatenate(codes)
 
 
-def promise_texts(columns: Iterable[Any], what: str) -> None:
+def promise_texts(columns: Iterable[pa.ChunkedArray], what: str) -> None:
     """Refuse columns whose different texts do not fit in memory as objects of Python's, before these are made."""
     from pyarrow import compute, types
 
@@ -266,7 +270,7 @@ def promise_texts(columns: Iterable[Any], what: str) -> None:
     promise(needed, f"Reading the texts of {what}", "Drop columns of long texts, or shorten the texts.")
 
 
-def _drop_unused(chunk: Any) -> Any:
+def _drop_unused(chunk: pa.DictionaryArray) -> pa.DictionaryArray:
     """A dictionary array without the texts that no row has, in the order of their first rows."""
     from pyarrow import DictionaryArray
 
@@ -276,7 +280,7 @@ def _drop_unused(chunk: Any) -> Any:
     return DictionaryArray.from_arrays(used.indices, chunk.dictionary.take(used.dictionary))
 
 
-def _compact(table: Any) -> Any:
+def _compact(table: pa.Table) -> pa.Table:
     """A table whose dictionaries hold nothing that no row has: what is cut out of a block must not keep the block."""
     import pyarrow as pa
 
@@ -289,8 +293,7 @@ def _compact(table: Any) -> Any:
 
 def one_line(error: BaseException) -> str:
     """What an error of another library says, short and without a full stop."""
-    words = " ".join(str(error).split())
-    return (words if len(words) <= 150 else words[:147] + "...").rstrip(".")
+    return short(str(error), 150).rstrip(".")
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,9 +314,9 @@ class Survey:
         Columns of numbers of which some, in the sample or not, are infinite.
     """
 
-    sample: Any
+    sample: pa.Table
     rows: Array
-    whole: Any
+    whole: pa.Table
     gaps: dict[str, tuple[Array, ...]]
     infinite: dict[str, OddCells]
 
@@ -350,7 +353,7 @@ class LongTable:
     """
 
     files: tuple[SourceStamp, ...]
-    schemas: tuple[Any, ...]
+    schemas: tuple[pa.Schema, ...]
     sizes: tuple[tuple[int, ...], ...]
     what: str
 
@@ -406,7 +409,7 @@ class LongTable:
                 needed += bytes_held(held)
         promise(needed, f"Reading {self.what}", too_large)
 
-    def blocks(self, columns: Sequence[str]) -> Iterator[Any]:
+    def blocks(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Some columns, block by block, as tables of pyarrow's."""
         for file in self.files:
             file.check()
@@ -457,17 +460,16 @@ def _is_parquet(path: Path) -> bool:
         return False  # whoever reads it says why
 
 
-def _gaps(column: Any, *, endless: bool) -> tuple[Array, Array]:
+def _gaps(column: pa.ChunkedArray, *, endless: bool) -> tuple[Array, Array]:
     """Cells that are null, NaN or blank (or infinite), and those with a word for missing."""
     from pyarrow import array, compute, types
 
-    if not types.is_dictionary(column.type):
-        blank = np.array(compute.is_null(column, nan_is_null=types.is_floating(column.type)), dtype=bool)
-        if types.is_floating(column.type) and endless:
+    if not (types.is_dictionary(column.type) and types.is_string(column.type.value_type)):
+        floats = types.is_floating(column.type)
+        blank = np.array(compute.is_null(column, nan_is_null=floats), dtype=bool)
+        if floats and endless:
             blank |= np.isinf(np.asarray(column.to_numpy()))
         return blank, np.zeros(len(blank), dtype=bool)
-    if not types.is_string(column.type.value_type):
-        return np.array(compute.is_null(column), dtype=bool), np.zeros(len(column), dtype=bool)
     blanks, words = [], []
     for chunk in map(_drop_unused, column.chunks):
         codes = chunk.indices.fill_null(-1).to_numpy()

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import numpy as np
 
@@ -25,8 +25,14 @@ from mercer.tables.kinds import interpret
 from mercer.tables.parquet import distinct_texts, promise_texts, read_parquet, table_path
 from mercer.tables.values import NumberStyle, find_style
 
-DECIMAL_COMMAS = "Numbers have decimal commas."
-GROUPING_COMMAS = "Numbers have decimal points and commas between thousands."
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Raw: TypeAlias = list[str] | pa.ChunkedArray  # a column as its file has it
+_FOUND = {  # the notes on styles that were found
+    NumberStyle(",", "."): "Numbers have decimal commas.",
+    NumberStyle(".", ","): "Numbers have decimal points and commas between thousands.",
+}
 # Bytes of memory for each byte of a CSV file, whose cells are texts before they are numbers: 17.3 for numbers.
 _PER_BYTE = 17
 _PIECE = 2**24  # bytes that are read between two looks at the memory
@@ -53,7 +59,7 @@ class Reading:
     """
 
     columns: dict[str, Cells]
-    raw: dict[str, Any]
+    raw: dict[str, Raw]
     where: Where
     kind: str
     notes: tuple[str, ...]
@@ -81,10 +87,8 @@ class Reading:
             only = next(iter(self.raw)) if len(self.raw) == 1 else ""
             signs = [word for sign, word in SEPARATORS.items() if sign in only]
             if signs:
-                known, hint = (
-                    f"It has one column, {short(only)!r}.",
-                    f"If the separator is a {signs[0]}, set $separator.",
-                )
+                known = f"It has one column, {short(only)!r}."
+                hint = f"If the separator is a {signs[0]}, set $separator."
             raise InputError(f"There is no column {name!r} in {self.what}. {known}", hint=hint)
         column = self.raw[name]
         return column if isinstance(column, list) else _objects(column)
@@ -158,17 +162,8 @@ def read_table(
     ("Column 'size': 'NA' (1) taken as missing.", 'Numbers have decimal commas.')
     """
     raw, what = _bytes(source, too_large)
-    how = Rules(
-        dict(kinds or {}),
-        frozenset(unused),
-        only_kinds,
-        decimal,
-        style,
-        infinite == "missing",
-        dict(writings or {}),
-        check_format(date_format),
-        strict if isinstance(strict, bool) else frozenset(strict),
-    )
+    endless, dates = infinite == "missing", check_format(date_format)
+    how = Rules(kinds or {}, unused, only_kinds, decimal, style, endless, writings or {}, dates, strict)
     if raw[:4] == b"PAR1":
         cells, declared = read_parquet(raw, what, too_large)
         return arrow_reading(cells, what, how, declared)
@@ -182,14 +177,14 @@ class Rules:
     """What was said about the columns of a table; the attributes are the parameters of `read_table`."""
 
     kinds: Mapping[str, str] = field(default_factory=dict)
-    unused: frozenset[str] = frozenset()
+    unused: Collection[str] = ()
     only_kinds: bool = False
     decimal: str | None = None
     style: NumberStyle | None = None
     endless: bool = False
     writings: Mapping[str, Writing] = field(default_factory=dict)
     date_format: str | None = None
-    strict: bool | frozenset[str] = True
+    strict: bool | Collection[str] = True
 
     def used_columns(self, names: Iterable[str]) -> list[str]:
         """The columns that are looked at."""
@@ -197,7 +192,7 @@ class Rules:
 
     def reading(
         self,
-        raw: dict[str, Any],
+        raw: dict[str, Raw],
         where: Where,
         kind: str,
         notes: Sequence[str] = (),
@@ -206,12 +201,13 @@ class Rules:
         """Columns as the file has them by what their cells mean: one way for CSV, TSV and Parquet."""
         used = self.used_columns(raw)
         read = {name: _cells(name, raw[name], where, endless=self.endless) for name in used}
-        read |= {name: replace(read[name], declared=True) for name in used if name in declared}
+        read = {name: replace(cells, declared=name in declared) for name, cells in read.items()}
         trained = self.style is not None and self.decimal is None
         style = self.style if trained else NumberStyle.from_settings(self.decimal)
+        told, last = list(notes), []
         if style is None:
             style = find_style(read[name] for name in used if self.kinds.get(name, "number") == "number")
-        told = list(notes)
+            last = [_FOUND[style]] if style in _FOUND else []
         for name, cells in read.items():
             kind_of = self.kinds.get(name)
             made = interpret(
@@ -222,14 +218,10 @@ class Rules:
             told += [] if name in self.writings else _reading_notes(made)
             read[name] = replace(made, declared=made.declared or kind_of == "category", style=style or NumberStyle())
             told += [f"Column {name!r}: {made.gone} taken as missing."] * bool(made.gone)
-        if style is not None and style.decimal == "," and self.decimal is None and not trained:
-            told.append(DECIMAL_COMMAS)
-        if style == NumberStyle(".", ",") and self.decimal is None and not trained:
-            told.append(GROUPING_COMMAS)
-        return Reading(read, raw, where, kind, tuple(told), style)
+        return Reading(read, raw, where, kind, (*told, *last), style)
 
 
-def _cells(name: str, column: Any, where: Where, *, endless: bool) -> Cells:
+def _cells(name: str, column: Raw, where: Where, *, endless: bool) -> Cells:
     """The cells of a column of a file: texts of a CSV file, or a column of pyarrow's."""
     if isinstance(column, list):
         return text_cells(name, column, where)
@@ -242,7 +234,7 @@ def _cells(name: str, column: Any, where: Where, *, endless: bool) -> Cells:
     return coded_cells(name, *distinct_texts(column), where)
 
 
-def _objects(column: Any) -> list[Any]:
+def _objects(column: pa.ChunkedArray) -> list[object]:
     """The cells of a column of pyarrow's as objects of Python's; equal texts are one object."""
     from pyarrow import types
 
@@ -265,7 +257,7 @@ def _reading_notes(cells: Cells) -> list[str]:
 
 
 def arrow_reading(
-    table: Any, what: str, how: Rules, declared: frozenset[str] = frozenset(), rows: Sequence[int] | None = None
+    table: pa.Table, what: str, how: Rules, declared: frozenset[str] = frozenset(), rows: Sequence[int] | None = None
 ) -> Reading:
     """A table of pyarrow's, read by these rules.
 
@@ -273,9 +265,8 @@ def arrow_reading(
     """
     names = table.column_names
     if not names or not table.num_rows:
-        raise InputError(
-            sentence(what, "a table with rows and columns", f"{table.num_rows} rows, {len(names)} columns")
-        )
+        got = f"{table.num_rows} rows, {len(names)} columns"
+        raise InputError(sentence(what, "a table with rows and columns", got))
     columns = {name: table.column(place) for place, name in enumerate(names)}
     promise_texts((columns[name] for name in how.used_columns(names)), what)
     return how.reading(columns, Where(what, rows=rows), "Parquet", declared=declared)
@@ -283,7 +274,7 @@ def arrow_reading(
 
 def _bytes(source: str, too_large: str) -> tuple[bytes, str]:
     """What a file or a pipe holds, and what to call it."""
-    path = table_path(source) if source != "-" else Path(source)
+    path = table_path(source)
     try:
         if source == "-":
             return _read_all(sys.stdin.buffer, 0, "standard input", too_large), "standard input"

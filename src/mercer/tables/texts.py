@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mercer.data.rows import Array
 
 if TYPE_CHECKING:
-    pass
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
 # Words, or runs of letters, that are counted.
 MOST_PARTS = 1000
@@ -80,7 +80,7 @@ class Parts:
         return np.asarray(weighed @ self.directions), np.diff(weighed.indptr) == 0
 
 
-def _vectorizer(*, letters: bool, **how: Any) -> Any:
+def _vectorizer(*, letters: bool, **how: object) -> TfidfVectorizer:
     """Counts c of words as 1 + log c times their weights, each row of length 1."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from mercer.errors import InputError, MemoryRefusal
 from mercer.runtime import disk
-from mercer.runtime.checkpoint import Checkpoint, PassCheckpoint
+from mercer.runtime.container import Checkpoint
+from mercer.runtime.passes import PassCheckpoint
 from model_mutants import damaged, joined, load_damaged, mutant, resealed, small_checkpoints, split
 from refusals import refusal, tells
 
