@@ -1,7 +1,4 @@
-"""Tables of mixed columns as numbers: what each column is taken for, and what it becomes.
-
-Covers: cli.leaks.
-"""
+"""Tables of mixed columns as numbers: what each column is taken for, and what it becomes."""
 
 import warnings
 
