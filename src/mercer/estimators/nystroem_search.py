@@ -29,9 +29,8 @@ from mercer.selection.table import Winner
 from mercer.solvers.plan import EPS, digits_left
 from mercer.solvers.problem import Problem, take_rows
 from mercer.streaming.models import SUMMED
-from mercer.streaming.plan import StreamPlan
 from mercer.streaming.scores import hashed_folds, landmark_check
-from mercer.streaming.search import StreamedResult, StreamedSearch
+from mercer.streaming.search import StreamedResult, StreamedSearch, StreamPlan
 from mercer.text import Text, summary_below
 
 _FAMILY = 10  # kernels that a name stands for, about
