@@ -142,7 +142,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
             search, found, k, a = self._run_search(*self._open_search(X, y, sample_weight, groups))
             self.best_estimator_ = self._winner(search, found, k, a)
         if self._classifies:
-            self.classes_ = self.best_estimator_.classes_ = search.targets.classes  # type: ignore[attr-defined]
+            self.classes_ = self.best_estimator_.classes_ = search.targets.classes  # type: ignore[union-attr]
         self.best_estimator_.publish()
         return self
 

@@ -4,56 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from mercer.data.checks import kind_of_names, one_kind
 from mercer.data.rows import Array
 from mercer.runtime import promise
-from mercer.selection.removals import Removals, label_targets
+from mercer.selection.removals import Removals
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.solvers.landmarks import Features
 from mercer.streaming.blocks import Block, Source
 from mercer.streaming.blocks.table import join
-from mercer.streaming.sums import State, assign_folds
+from mercer.streaming.sums import LabelLosses, State, assign_folds
 
 BY_ROWS = ("neg_mean_absolute_error", "max_error", "neg_max_error", "accuracy")
-
-
-@dataclass(frozen=True, eq=False)
-class LabelLosses:
-    """Targets that are labels: -1 and +1 for two classes, one-hot for more.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (classes,)
-        In order.
-    """
-
-    classes: Array
-
-    @cached_property
-    def offset(self) -> Array:
-        """None: such targets are near zero."""
-        return np.zeros(1 if len(self.classes) == 2 else len(self.classes))
-
-    def numbers(self, Y: Array) -> Array:
-        """Number of the class of each label; unknown labels are an error."""
-        from mercer.errors import InputError, sentence
-
-        kinds = [(kind_of_names("y", self.classes), "the classes"), (kind_of_names("y", Y), "these rows")]
-        one_kind("y", [(kind, where) for kind, where in kinds if kind is not None])
-        places = np.minimum(np.searchsorted(self.classes, Y), len(self.classes) - 1)
-        other = np.flatnonzero(self.classes[places] != Y)
-        if len(other):
-            known = ", ".join(map(repr, self.classes[:5].tolist())) + (", ..." if len(self.classes) > 5 else "")
-            raise InputError(sentence("Every label in y", f"one of {known}", repr(Y[other[:1]].tolist()[0])))
-        return np.asarray(places)
-
-    def table(self, Y: Array) -> Array:
-        """Numbers for least squares."""
-        return label_targets(self.numbers(Y), len(self.classes))
 
 
 class FindLabels:

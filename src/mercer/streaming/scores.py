@@ -51,11 +51,6 @@ class Swept:
     weights: Array | None = None
     intercepts: Array | None = None
 
-    @property
-    def has_pairs(self) -> bool:
-        """Whether pairs of folds were left out."""
-        return bool(self.losses.shape[1] > 1)
-
 
 def sweep(moments: Moments, alphas: Array, *, nested: bool = False, keep: bool = False) -> Swept:
     """Leave every fold out, and with `nested` every pair of folds; `keep` the models for a second pass."""
@@ -147,12 +142,17 @@ def scores_of(name: str, losses: Array, totals: Totals) -> Array:
     return np.asarray(-means.mean(axis=-1))
 
 
+def _without_own_fold(losses: Array) -> Array:
+    """Losses of plain cross-validation (folds, alphas, targets): each fold by the models without it alone."""
+    folds = np.arange(len(losses))
+    return np.asarray(losses[folds, folds if losses.shape[1] > 1 else 0])
+
+
 def table_of(
     name: str, kernels: Sequence[Kernel], alphas: Array, found: Sequence[Swept], losses: Sequence[Array], totals: Totals
 ) -> SearchTable:
     """The scores of plain cross-validation as any search has them."""
-    folds = np.arange(len(totals.rows))
-    own = [each[folds, folds if each.shape[1] > 1 else 0] for each in losses]
+    own = [_without_own_fold(each) for each in losses]
     scores = np.stack([scores_of(name, each, totals) for each in own])
     whole = [(each.max if "max_error" in name else each.sum)(axis=0, keepdims=True) for each in own]
     pooled = np.stack([scores_of(name, each, totals.pool())[0] for each in whole])
@@ -215,13 +215,11 @@ class LandmarkCheck:
 
 def landmark_check(swept: Swept, totals: Totals, landmarks: int) -> LandmarkCheck:
     """The first half of the landmarks against all of them, from the same sums."""
-    folds = np.arange(len(totals.rows))
-    own = swept.losses[folds, folds if swept.has_pairs else 0]
-    whole, half = (-scores_of("", each, totals) for each in (own, swept.half))  # folds, alphas
+    whole, half = (-scores_of("", each, totals) for each in (_without_own_fold(swept.losses), swept.half))
     best, best_half = whole[:, whole.mean(axis=0).argmin()], half[:, half.mean(axis=0).argmin()]
     gap = best_half - best
     unit = float(sizes(gap))  # so that squares exist
-    error = unit * float((gap / unit).std(ddof=1) / np.sqrt(len(folds)))
+    error = unit * float((gap / unit).std(ddof=1) / np.sqrt(len(gap)))
     return LandmarkCheck(landmarks, max(1, landmarks // 2), float(best.mean()), float(best_half.mean()), error)
 
 

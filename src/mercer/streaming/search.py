@@ -23,7 +23,7 @@ from mercer.selection.search import fingerprint
 from mercer.selection.table import SearchTable
 from mercer.streaming.blocks import Source
 from mercer.streaming.landmarks import SHARE, drawing_bytes, reading_passes, sample_size
-from mercer.streaming.losses import BY_ROWS, HeldOutLosses, LabelLosses, classes_left, collect_scores
+from mercer.streaming.losses import BY_ROWS, HeldOutLosses, classes_left, collect_scores
 from mercer.streaming.models import Moments
 from mercer.streaming.scores import (
     FROM_SUMS,
@@ -34,7 +34,7 @@ from mercer.streaming.scores import (
     sweep,
     table_of,
 )
-from mercer.streaming.sums import FoldSums, Side, State, SummedTargets
+from mercer.streaming.sums import FoldSums, LabelLosses, Side, State, SummedTargets
 from mercer.text import Shown, counted, text_table
 
 _BLOCK_BYTES = 30e6  # of kernel values held at once; what is larger comes from the system anew for every block
@@ -200,8 +200,7 @@ class StreamedSearch:
     def work(self, group: Sequence[int]) -> FoldSums:
         """The first pass for some of the kernels."""
         sides = tuple(self.sides[k] for k in group)
-        how = self.intercept, self.weighted, self.folds > 1, self.ranked
-        return FoldSums(sides, self.targets, self.folds, self.seed, *how)
+        return FoldSums(sides, self.targets, self.folds, self.seed, self.intercept, self.weighted, self.ranked)
 
     @cached_property
     def groups(self) -> list[list[int]]:
@@ -381,11 +380,6 @@ class PassReading:
             mark = fingerprint(self.source.identity(), settings)
             kept = PassCheckpoint(f"{self.checkpoint}{suffix}", mark)
         return run_pass(
-            self.source,
-            work,
-            at_once=self.at_once or at_once,
-            backend=self.backend,
-            progress=words,
-            checkpoint=kept,
+            self.source, work, at_once=at_once, backend=self.backend, progress=words, checkpoint=kept,
             verbose=self.verbose,
-        )
+        )  # fmt: skip

@@ -10,34 +10,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
+from mercer.data.checks import kind_of_names, one_kind
 from mercer.data.hashing import fold_of
 from mercer.data.rows import Array
-from mercer.errors import InputError
+from mercer.errors import InputError, sentence
 from mercer.kernels.tiles import blocks
 from mercer.runtime import run, thread_count
+from mercer.selection.removals import label_targets
 from mercer.solvers.landmarks import Features
 from mercer.solvers.lapack import add_gram, add_panel, whiten
 from mercer.streaming.blocks import Block
 
 State = dict[str, Array]
 _PANEL = 192  # columns that a thread sums at a time
-
-
-class SummedTargets(Protocol):
-    """How what a table says of its rows becomes numbers; small and plain, for it is sent to workers."""
-
-    @property
-    def offset(self) -> Array:
-        """What is subtracted from them before anything is summed, (targets,)."""
-        ...
-
-    def table(self, Y: Array) -> Array:
-        """Numbers of shape (rows, targets)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +44,42 @@ class Numbers:
     def table(self, Y: Array) -> Array:
         """The targets as they are."""
         return Y
+
+
+@dataclass(frozen=True, eq=False)
+class LabelLosses:
+    """Targets that are labels: -1 and +1 for two classes, one-hot for more.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (classes,)
+        In order.
+    """
+
+    classes: Array
+
+    @cached_property
+    def offset(self) -> Array:
+        """None: such targets are near zero."""
+        return np.zeros(1 if len(self.classes) == 2 else len(self.classes))
+
+    def numbers(self, Y: Array) -> Array:
+        """Number of the class of each label; unknown labels are an error."""
+        kinds = [(kind_of_names("y", self.classes), "the classes"), (kind_of_names("y", Y), "these rows")]
+        one_kind("y", [(kind, where) for kind, where in kinds if kind is not None])
+        places = np.minimum(np.searchsorted(self.classes, Y), len(self.classes) - 1)
+        other = np.flatnonzero(self.classes[places] != Y)
+        if len(other):
+            known = ", ".join(map(repr, self.classes[:5].tolist())) + (", ..." if len(self.classes) > 5 else "")
+            raise InputError(sentence("Every label in y", f"one of {known}", repr(Y[other[:1]].tolist()[0])))
+        return np.asarray(places)
+
+    def table(self, Y: Array) -> Array:
+        """Numbers for least squares."""
+        return label_targets(self.numbers(Y), len(self.classes))
+
+
+SummedTargets: TypeAlias = Numbers | LabelLosses  # how what a table says of its rows becomes numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +122,6 @@ class FoldSums:
         Whether models have an unpenalized constant.
     weighted : bool
         Whether rows have weights.
-    scored : bool
-        Whether sums without weights are wanted beside the weighted ones.
     ranked : ndarray or None
         Words of all rows or groups where they are dealt to the folds by rank; None where the hash alone assigns them.
 
@@ -128,13 +151,12 @@ class FoldSums:
     seed: int
     intercept: bool
     weighted: bool = False
-    scored: bool = False
     ranked: Array | None = None
 
     @property
     def beside(self) -> bool:
-        """Whether there are unweighted sums beside."""
-        return self.weighted and self.scored
+        """Whether there are unweighted sums beside the weighted ones, to score the models without a fold by."""
+        return self.weighted and self.folds > 1
 
     def sizes(self) -> list[int]:
         """Length of a for each kernel."""
