@@ -19,9 +19,19 @@ from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, sentence
 from mercer.runtime.disk import SourceStamp
 from mercer.runtime.memory import promise
-from mercer.streaming.blocks.cells import Naming, as_column, as_labels, refuse_kind
 from mercer.streaming.blocks.source import Part, Source
-from mercer.streaming.blocks.table import Block, Columns, Layout, RolesGiven, find_roles, pick
+from mercer.streaming.blocks.table import (
+    Block,
+    Columns,
+    Layout,
+    Naming,
+    RolesGiven,
+    as_column,
+    as_labels,
+    find_roles,
+    pick,
+    refuse_kind,
+)
 
 _LEAST = 8192  # rows of a part: fewer are not worth a task
 _MOST = 64  # parts of a table

@@ -14,9 +14,8 @@ from mercer.data.rows import XLike
 from mercer.errors import InputError, sentence
 from mercer.runtime.dask import compute, delayed
 from mercer.streaming.blocks.arrays import array_part, as_frame, fingerprint, frame_layout, read_frame, refuse_length
-from mercer.streaming.blocks.cells import Naming, as_labels
 from mercer.streaming.blocks.source import Part, Source
-from mercer.streaming.blocks.table import Block, Columns, Layout, RolesGiven
+from mercer.streaming.blocks.table import Block, Columns, Layout, Naming, RolesGiven, as_labels
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,18 @@ from mercer.data.checks import kind_of, one_kind
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.runtime.disk import SourceStamp
-from mercer.streaming.blocks.cells import ENCODE, FILL, Naming, as_column
 from mercer.streaming.blocks.source import Part, Source
-from mercer.streaming.blocks.table import Block, Columns, Layout, RolesGiven, find_roles
+from mercer.streaming.blocks.table import (
+    ENCODE,
+    FILL,
+    Block,
+    Columns,
+    Layout,
+    Naming,
+    RolesGiven,
+    as_column,
+    find_roles,
+)
 from mercer.tables.cells import Where, text_cells
 from mercer.tables.delimited import Delimited, read_delimited
 from mercer.tables.parquet import LongTable, blocks_of, distinct_texts, files_of, parquet_file, pyarrow
