@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
-from mercer.runtime.passes import run_pass
+from mercer.runtime.passes import Backend, run_pass
 from mercer.selection.plan import Rates
 from mercer.solvers.landmarks import Features, draw_landmarks
 from mercer.streaming.blocks import Block, Source
@@ -122,13 +121,13 @@ class LandmarkChoice:
         return Features.of(kernel, sample[drawn], names)
 
 
-def draw_sample(source: Source, choice: LandmarkChoice, kernels: int, folds: int, seed: int, backend: Any) -> Block:
+def draw_sample(source: Source, choice: LandmarkChoice, kernels: int, folds: int, seed: int, backend: Backend) -> Block:
     """Rows that ladders, landmarks and the offset of y come from; afterwards the number of rows is known."""
     guess = choice.count(_MANY if source.rows is None else source.rows, kernels, folds)
     return source.sample(sample_size(source.rows, guess), np.random.default_rng([seed, 0]), backend)
 
 
-def rank_words(source: Source, sample: Block, folds: int, seed: int, backend: Any) -> Array | None:
+def rank_words(source: Source, sample: Block, folds: int, seed: int, backend: Backend) -> Array | None:
     """Words of all rows, or of all groups, in order, where folds by hash would leave one empty; None where they do not.
 
     The folds of a long table are all found in its first rows, or in the groups of the sample. Only where they are not,

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from mercer.errors import InputError, MemoryRefusal, sentence
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise, readable
 from mercer.runtime.checkpoint import PassCheckpoint
-from mercer.runtime.passes import PassWork, run_pass
+from mercer.runtime.passes import Backend, PassWork, run_pass
 from mercer.runtime.progress import duration
 from mercer.selection.plan import Rates
 from mercer.selection.scoring import Scoring
@@ -295,7 +294,7 @@ class StreamedSearch:
         # the next pass needs the room; what is left is of the folds, not of a kernel
         return {name: array for name, array in state.items() if array.ndim < 3}, found
 
-    def _settings(self, group: Sequence[int]) -> list[Any]:
+    def _settings(self, group: Sequence[int]) -> list[object]:
         """What another run must share to go on from a checkpoint."""
         sides = [[self.kernels[k], side.features.landmarks, side.whitened, side.constant] for k in group
                  for side in (self.sides[k],)]  # fmt: skip
@@ -368,12 +367,12 @@ class PassReading:
     """
 
     source: Source
-    backend: Any = None
+    backend: Backend = None
     checkpoint: File = None
     at_once: int | None = None
     verbose: int = 0
 
-    def run(self, work: PassWork, at_once: int, words: str, suffix: str, settings: list[Any]) -> State:
+    def run(self, work: PassWork, at_once: int, words: str, suffix: str, settings: list[object]) -> State:
         """One pass; `settings` must be the same for a checkpoint to be gone on from."""
         kept = None
         if self.checkpoint is not None:

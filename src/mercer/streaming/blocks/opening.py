@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -112,7 +111,7 @@ def _is_blocks(X: XLike) -> bool:
     if hasattr(X, "__array__"):
         return False
     if isinstance(X, list | tuple):
-        first: Any = X[0] if X else None
+        first: XLike = X[0] if X else None
         table = first[0] if isinstance(first, tuple) and first else first
         return hasattr(table, "shape") and len(table.shape) == 2
     return callable(X) or hasattr(X, "__iter__")
@@ -158,7 +157,7 @@ def open_stream(X: XLike, asked: RolesGiven) -> Source:
     return Source((part,), layout, rows=None, identity=lambda: mark, here_only=reason)
 
 
-def _read_stream(begin: Callable[[], Iterable[Any]], mark: str, part: Part, *_: int) -> Iterator[Block]:
+def _read_stream(begin: Callable[[], Iterable[object]], mark: str, part: Part, *_: int) -> Iterator[Block]:
     """The blocks as they come; every pass must begin with the block of this mark, and all blocks must be alike."""
     row = 0
     form: list[tuple[int, ...] | None] = []
@@ -182,7 +181,7 @@ def _read_stream(begin: Callable[[], Iterable[Any]], mark: str, part: Part, *_: 
         row += len(block)
 
 
-def _columns(given: Any, place: int, width: int | None = None) -> Columns:
+def _columns(given: object, place: int, width: int | None = None) -> Columns:
     """What a block holds, of one length."""
     items = given if isinstance(given, tuple) else (given,)
     if not 1 <= len(items) <= 4:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +12,11 @@ from mercer.data.hashing import row_words
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.runtime.memory import promise
-from mercer.runtime.passes import run_pass
+from mercer.runtime.passes import Backend, run_pass
 from mercer.streaming.blocks.table import Block, Columns, Layout, join, pick, regroup
+
+if TYPE_CHECKING:
+    from mercer.streaming.blocks.collections import LazyPart
 
 _AT_ONCE = 65_536  # rows read together where only a few of them are kept
 _STRETCH = 2**20  # rows hashed together
@@ -94,7 +97,7 @@ class Source:
 
     def __init__(
         self,
-        parts: tuple[Any, ...],
+        parts: tuple[Part | LazyPart, ...],
         layout: Layout,
         *,
         rows: int | None,
@@ -144,7 +147,7 @@ class Source:
                 "time it is read."
             )
 
-    def sample(self, count: int, rng: np.random.Generator, backend: Any = "serial") -> Block:
+    def sample(self, count: int, rng: np.random.Generator, backend: Backend = "serial") -> Block:
         """Rows drawn without replacement, each with the same chance, in the order of the table.
 
         They are the rows whose hashed numbers are smallest, hence the same ones however the table is cut, read or

@@ -77,7 +77,7 @@ def as_column(values: Array, naming: Naming) -> Array:
     return as_numbers(values[:, None], naming)[:, 0]
 
 
-def refuse_kind(dtype: Any, naming: Naming) -> None:
+def refuse_kind(dtype: np.dtype[np.generic], naming: Naming) -> None:
     """Refuse what cannot be numbers by its type."""
     if dtype.kind in "biufO":
         return
@@ -326,16 +326,16 @@ class RolesGiven:
         y, weights, groups = (value if self._is_name(what, value) is named else None for what, value in self.items())
         return RolesGiven(y, weights, groups, self.labels)
 
-    def _is_name(self, what: str, value: Any) -> bool:
+    def _is_name(self, what: str, value: object) -> bool:
         several = what == "y" and not self.labels and _are_names(value)
         return several or isinstance(value, str)
 
 
-def _are_names(value: Any) -> bool:
+def _are_names(value: object) -> bool:
     return isinstance(value, list | tuple) and bool(value) and all(isinstance(name, str) for name in value)
 
 
-def find_roles(names: Sequence[Any], asked: RolesGiven, what: str, index: Collection[str] = ()) -> Layout:
+def find_roles(names: Sequence[object], asked: RolesGiven, what: str, index: Collection[str] = ()) -> Layout:
     """Which column is what, from the names that were given; those in `index` are no inputs.
 
     Examples
