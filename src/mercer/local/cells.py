@@ -172,18 +172,12 @@ class CellProblem:
     @cached_property
     def train_marks(self) -> Array:
         """Which rows each split trains on (splits x n)."""
-        found = np.zeros((len(self.splits or ()), len(self.rows)), dtype=bool)
-        for place, split in enumerate(self.splits or ()):
-            found[place, split.train] = True
-        return found
+        return _marks([split.train for split in self.splits or ()], len(self.rows))
 
     @cached_property
     def test_marks(self) -> Array:
         """Which rows each split predicts (splits x n)."""
-        found = np.zeros((len(self.splits or ()), len(self.rows)), dtype=bool)
-        for place, split in enumerate(self.splits or ()):
-            found[place, split.test] = True
-        return found
+        return _marks([split.test for split in self.splits or ()], len(self.rows))
 
     def refit(self, kernel: Kernel, alpha: float, members: Array) -> tuple[Array, Array]:
         """Dual coefficients (s x t) and constant of a model of these rows; of minimum norm if it is singular."""
@@ -192,13 +186,10 @@ class CellProblem:
         solution = system.solve(problem.Y, alpha, "cholesky")
         return solution.dual, solution.intercept
 
-    def rows_of(self, numbers: Array) -> Rows:
-        """Some rows of the table."""
-        return Rows(self.rows.values[numbers], self.rows.names)
-
     def values(self, kernel: Kernel, new: Array, members: Array, model: tuple[Array, Array]) -> Array:
         """Predictions at rows of the table by a model of some rows."""
-        return times(kernel, self.rows_of(new), self.rows_of(members), model[0]) + model[1]
+        there, known = (Rows(self.rows.values[numbers], self.rows.names) for numbers in (new, members))
+        return times(kernel, there, known, model[0]) + model[1]
 
     @underflow_is_zero
     def system(self, cell: int, kernel: Kernel) -> CellSystem:
@@ -210,6 +201,14 @@ class CellProblem:
         rows, problem = take_rows(self.rows, self.problem, members)
         own = len(members) - int(np.count_nonzero(inside))
         return CellSystem(self, cell, kernel, members, answered, own, weigh(gram(kernel, rows), problem), problem)
+
+
+def _marks(sets: list[Array], n: int) -> Array:
+    """Which of n rows are in each set (sets x n)."""
+    found = np.zeros((len(sets), n), dtype=bool)
+    for place, rows in enumerate(sets):
+        found[place, rows] = True
+    return found
 
 
 @dataclass(frozen=True, eq=False)

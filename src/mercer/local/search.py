@@ -257,14 +257,8 @@ class LocalPlan(Shown):
         held = n * columns + cells * s * (1 + targets) + 2 * held_out + 3 * thread_count() * s * s + kept
         return cls(n, cells, s, seconds, 8 * held)
 
-    def _columns(self) -> dict[str, list[Any]]:
-        return {
-            "rows": [self.rows],
-            "cells": [self.cells],
-            "system rows": [self.system_rows],
-            "seconds": [self.seconds],
-            "bytes": [self.bytes],
-        }
+    def _columns(self) -> dict[str, list[object]]:
+        return {name.replace("_", " "): [value] for name, value in vars(self).items()}
 
     def __str__(self) -> str:
         return (

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -202,21 +202,11 @@ def _write_leaves(
     return leaves
 
 
-@dataclass(frozen=True, eq=False)
-class _Leaf:
-    """A leaf of the first splits: its own splits, level by level, the sizes and boxes of its cores, and the targets,
-    weights and numbers of its rows.
+def _sort_leaf(table: Array, source: Source, scale: Array, levels: int, file: BinaryIO) -> dict[str, Array]:
+    """Split the rows of a leaf by rank into 2^levels cores, and write them in the order of these.
+
+    Returns its splits, level by level, sizes and boxes of its cores, and targets, weights and numbers of its rows.
     """
-
-    columns: Array
-    thresholds: Array
-    sizes: list[int]
-    around: tuple[Array, ...]
-    beside: Array
-
-
-def _sort_leaf(table: Array, source: Source, scale: Array, levels: int, file: Any) -> _Leaf:
-    """Split the rows of a leaf by rank into 2^levels cores, and write them in the order of these."""
     width = source.width
     if len(table) < 2**levels:
         must_be, got = "different enough to be split into cells by value", "too many equal values"
@@ -225,21 +215,24 @@ def _sort_leaf(table: Array, source: Source, scale: Array, levels: int, file: An
     cores, columns, thresholds = split(points, levels)
     order = np.concatenate(cores)
     file.write(np.ascontiguousarray(table[order, :width]).tobytes())
-    return _Leaf(columns, thresholds, list(map(len, cores)), boxes(points, cores), table[order, width:])
+    around = dict(zip(("centres", "low", "high"), boxes(points, cores), strict=True))
+    sizes = np.array([len(core) for core in cores])
+    return {"columns": columns, "thresholds": thresholds, "sizes": sizes, "beside": table[order, width:]} | around
 
 
-def _join_leaves(leaves: list[_Leaf], splits: tuple[Array, Array], levels: int, core_rows: int) -> dict[str, Array]:
+def _join_leaves(
+    leaves: list[dict[str, Array]], splits: tuple[Array, Array], levels: int, core_rows: int
+) -> dict[str, Array]:
     """The tree of all splits, level by level, and what is known of the sorted rows."""
-    sizes = [size for leaf in leaves for size in leaf.sizes]
+    names = ("sizes", "beside", "centres", "low", "high")
+    sizes, beside, centres, low, high = (np.concatenate([leaf[name] for leaf in leaves]) for name in names)
     if max(sizes) > _UNEVEN * core_rows:
         words = f"Too many rows have equal values: a cell of about {core_rows} rows would have {max(sizes)}."
         raise InputError(f"{words} Load the table, and fit it without folder=.")
     nodes = [(leaf, slice(2**level - 1, 2 ** (level + 1) - 1)) for level in range(levels) for leaf in leaves]
-    beside = np.concatenate([leaf.beside for leaf in leaves])
-    centres, low, high = (np.concatenate([leaf.around[place] for leaf in leaves]) for place in range(3))
     return {
-        "columns": np.concatenate([splits[0], *(leaf.columns[part] for leaf, part in nodes)]).astype(np.intp),
-        "thresholds": np.concatenate([splits[1], *(leaf.thresholds[part] for leaf, part in nodes)]),
+        "columns": np.concatenate([splits[0], *(leaf["columns"][part] for leaf, part in nodes)]).astype(np.intp),
+        "thresholds": np.concatenate([splits[1], *(leaf["thresholds"][part] for leaf, part in nodes)]),
         "starts": np.cumsum([0, *sizes]),
         "centres": centres,
         "low": low,
