@@ -28,7 +28,8 @@ from mercer.tuning.alphas import LeaveOutErrors, Predictor, downhill
 from mercer.tuning.criterion import HeldOutCriterion, most_rows
 from mercer.tuning.descent import (
     Descent,
-    Start,
+    Step,
+    best_start,
     descend,
     least_alpha,
     typical_width,
@@ -340,7 +341,7 @@ def _weights(
 
 
 def _go_down(
-    criterion: HeldOutCriterion, start: Start | Descent, steps: int, deadline: float, gain: float = _FINE
+    criterion: HeldOutCriterion, start: Step | Descent, steps: int, deadline: float, gain: float = _FINE
 ) -> Descent:
     kernel, alpha, share = start.kernel, start.alpha, criterion.share
     if not isinstance(kernel, Stationary):
@@ -359,17 +360,17 @@ def tune_recipe(
     """
     columns = criterion.rows.width
     if isinstance(recipe.kernel, Linear):
-        return _go_down(criterion, Start(recipe.kernel, 1.0, math.inf), 1, deadline)
+        return _go_down(criterion, Step(math.inf, recipe.kernel, 1.0), 1, deadline)
     if recipe.linear and before is not None:
         sums = [share / columns * Linear() + before.kernel for share in _LINEAR_SHARES]
-        ends = [_go_down(criterion, Start(kernel, before.alpha, math.inf), 1, deadline) for kernel in sums]
+        ends = [_go_down(criterion, Step(math.inf, kernel, before.alpha), 1, deadline) for kernel in sums]
         return min(ends, key=lambda end: end.value)
     typical = typical_width(recipe.kernel, columns)
     widths: list[float | Array] = [typical]
     if recipe.columns and sensible is not None:
         widths = [np.full(columns, typical), sensible * (typical / typical_width(Matern(), columns))]
         widths += [] if before is None else widths_of(before.kernel, recipe.kernel, columns)
-    starts = [Start.at(criterion, recipe.kernel.set_params(width=width)) for width in widths]
+    starts = [best_start(criterion, recipe.kernel.set_params(width=width)) for width in widths]
     order = sorted(starts, key=lambda start: start.value)
     steps = steps if recipe.columns else max(6, steps // 2)
     best = _go_down(criterion, order[0], steps, deadline, _GAIN)
@@ -401,7 +402,7 @@ def tune_metrics(
 
     def begin_again(recipe: Recipe) -> None:
         widths = widths_of(best.kernel, recipe.kernel, columns)
-        starts = [Start.at(few, recipe.kernel.set_params(width=width)) for width in widths]
+        starts = [best_start(few, recipe.kernel.set_params(width=width)) for width in widths]
         again = _go_down(few, min(starts, key=lambda start: start.value), _STEPS, math.inf)
         if again.value < ends[recipe.name][0].value:
             ends[recipe.name] = [again]
@@ -541,7 +542,7 @@ class FoldWork:
                 return
             ends = [by_name[self.recipes[i].name] for by_name in by_fold]
             pairs = [_mean_of(ends), *((end.kernel, end.alpha) for end in ends)]
-            starts = [Start(*pair, criterion.at(*pair, slopes=False).value) for pair in pairs]
+            starts = [Step(criterion.at(*pair, slopes=False).value, *pair) for pair in pairs]
             steps = max(8, self.steps // (2 if n <= 700 else 4))
             found[i] = _go_down(criterion, min(starts, key=lambda start: start.value), steps, deadline)
 
