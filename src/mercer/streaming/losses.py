@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,6 +103,11 @@ class HeldOutLosses:
     labels: LabelLosses | None = None
     present: Array | None = None
 
+    @property
+    def _join(self) -> np.ufunc:
+        """What makes one loss of those of several rows: their sum, or the largest."""
+        return np.maximum if "max_error" in self.scoring else np.add
+
     def begin(self) -> State:
         """Nothing lost yet."""
         shape = (self.folds, self.others, self.alphas, 1 if self.labels is not None else self.targets)
@@ -113,12 +118,8 @@ class HeldOutLosses:
         for f, rows, predicted in held_out(self, block):
             truth = block.Y[rows]  # type: ignore[index]
             for k, values in enumerate(predicted):
-                found = self._losses(f, truth, values)
                 into = state[f"loss{k}"][f]
-                if "max_error" in self.scoring:
-                    np.maximum(into, found.max(axis=0), out=into)
-                else:
-                    into += found.sum(axis=0)
+                self._join(into, self._join.reduce(self._losses(f, truth, values), axis=0), out=into)
 
     def _losses(self, f: int, truth: Array, values: Array) -> Array:
         """Losses of every row: (rows, others, alphas, targets)."""
@@ -134,12 +135,9 @@ class HeldOutLosses:
         return right
 
     def merge(self, a: State, b: State) -> State:
-        """The sum of two states, in a."""
+        """The losses of two states as one, in a."""
         for name, values in b.items():
-            if "max_error" in self.scoring:
-                np.maximum(a[name], values, out=a[name])
-            else:
-                a[name] += values
+            self._join(a[name], values, out=a[name])
         return a
 
 
@@ -149,16 +147,9 @@ def held_out(work: HeldOutLosses, block: Block) -> Iterator[tuple[int, Array, li
     for f in np.unique(folds):
         rows = np.flatnonzero(folds == f)
         X, shape = np.ascontiguousarray(block.X[rows]), (len(rows), work.others, work.alphas, work.targets)
-        yield (
-            int(f),
-            rows,
-            [
-                (features.times(X, coefficients[f]) + constants[f]).reshape(shape)
-                for features, coefficients, constants in zip(
-                    work.features, work.coefficients, work.constants, strict=True
-                )
-            ],
-        )
+        kernels = zip(work.features, work.coefficients, work.constants, strict=True)
+        predicted = [(each.times(X, dual[f]) + constant[f]).reshape(shape) for each, dual, constant in kernels]
+        yield int(f), rows, predicted
 
 
 def collect_scores(
@@ -196,5 +187,4 @@ def collect_scores(
 
 def _each(scoring: Scoring, truth: Truth, values: Array, failures: list[str]) -> Array:
     """Scores of every alpha on every test set."""
-    alphas: Sequence[int] = range(values.shape[1])
-    return np.stack([scoring.by_split(truth, values[:, a], failures=failures) for a in alphas])
+    return np.stack([scoring.by_split(truth, values[:, a], failures=failures) for a in range(values.shape[1])])

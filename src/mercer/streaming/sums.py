@@ -193,13 +193,11 @@ class FoldSums:
         for k, size in enumerate(self.sizes()):
             A = np.empty((len(X), size))
             self._fill(A, self.sides[k], X, Y)
+            if self.beside:
+                _add(state[f"test{k}"], A, cuts)
             if weights is not None:
-                if self.beside:
-                    _add(state[f"test{k}"], A, cuts)
                 A[weights == 0] = 0.0  # also where a row without weight is too large for the kernel
                 A *= np.sqrt(weights)[:, None]
-            elif self.beside:
-                _add(state[f"test{k}"], A, cuts)
             _add(state[f"train{k}"], A, cuts)
 
     def _fill(self, A: Array, side: Side, X: Array, Y: Array) -> None:
