@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
@@ -59,11 +60,11 @@ class MappedRows:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: Any) -> Array:
+    def __getitem__(self, rows: slice | Array) -> Array:
         self.stamp.check()
         return np.asarray(np.memmap(self.stamp.path, self.dtype, "r", 0, self.shape)[rows]) * self.factor
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         return np.asarray(self[:], dtype=dtype)
 
 
@@ -88,7 +89,7 @@ class SortedRows:
     partition: Partition
 
 
-def check_folder(path: Any, mark: str, what: str = "folder") -> Path:
+def check_folder(path: object, mark: str, what: str = "folder") -> Path:
     """A directory for this fit, made if it is not there; one of another fit, or of other files, is refused.
 
     `what`: the parameter that names it.
@@ -102,10 +103,8 @@ def check_folder(path: Any, mark: str, what: str = "folder") -> Path:
         if not held:
             write_whole(stamp, [mark.encode("ascii")], what)
         if not stamp.exists() or stamp.read_bytes() != mark.encode("ascii"):
-            must_be, got = (
-                "empty, or belong to an earlier fit of the same table with the same settings",
-                f"{held[0]!r} in it",
-            )
+            must_be = "empty, or belong to an earlier fit of the same table with the same settings"
+            got = f"{held[0]!r} in it"
             raise InputError(sentence(f"The {what} {str(folder)!r}", must_be, got, f"Use another {what}."))
     except OSError as problem:
         raise InputError(f"The {what} {str(folder)!r} cannot be used: {problem.strerror or problem}.") from None

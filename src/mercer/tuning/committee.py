@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from mercer.kernels.products import Linear
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, Stationary
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
+from mercer.runtime.threads import Job
 from mercer.solvers.problem import Problem, take_rows
 from mercer.tuning.alphas import LeaveOutErrors, Predictor, downhill
 from mercer.tuning.criterion import HeldOutCriterion, most_rows
@@ -39,6 +40,7 @@ from mercer.tuning.descent import (
 )
 from mercer.tuning.weights import convex_weights
 
+Weigh: TypeAlias = Callable[[Array, Array, Array | None], Array]  # of held-out predictions, targets, sample weights
 # Two steps that lower the log of the squared error by less than this are the last: first, and on more rows.
 _GAIN, _FINE = 2e-3, 1e-3
 _FIRST = 300  # rows that members are first tuned on in each fold
@@ -224,7 +226,7 @@ def fit_committee(
     recipes: Sequence[Recipe],
     folds: Array,
     *,
-    weigh: Callable[[Array, Array, Array | None], Array] = convex_weights,
+    weigh: Weigh = convex_weights,
     steps: int = _STEPS,
     time_budget: float | None = None,
     random_state: int = 0,
@@ -292,7 +294,7 @@ def fit_committee(
     return Committee(members, tried, voted, numbers, len(rows), without, clusters, base, fold_weights, *together)
 
 
-def each_on_all_cores(work: Callable[[Any], None], jobs: Sequence[Any], rows: int) -> None:
+def each_on_all_cores(work: Callable[[Job], None], jobs: Sequence[Job], rows: int) -> None:
     """Do `work` for every job on systems of so many rows: side by side, or large ones one after the other."""
     if rows <= _ALONE:
         run(work, jobs)
@@ -314,9 +316,8 @@ def past_residuals(Y: Array, folds: Array, times: Array | None) -> Array:
 
 
 def weigh_members(
-    weigh: Callable[[Array, Array, Array | None], Array], held_out: Array, Y: Array, of_rows: Array | None,
-    folds: Array, weights: Array | None = None,
-) -> tuple[Array, Array, Array]:  # fmt: skip
+    weigh: Weigh, held_out: Array, Y: Array, of_rows: Array | None, folds: Array, weights: Array | None = None
+) -> tuple[Array, Array, Array]:
     """Weights of members from held-out predictions (members x n x t); their mean, and the weights without each fold.
 
     A row is predicted with weights that it has no part in. `weights`: those of all rows, if they are known.
@@ -331,9 +332,7 @@ def weigh_members(
     return weights, voted, by_fold
 
 
-def _weights(
-    weigh: Callable[[Array, Array, Array | None], Array], held_out: Array, Y: Array, of: Array | None
-) -> Array:
+def _weights(weigh: Weigh, held_out: Array, Y: Array, of: Array | None) -> Array:
     """Weights of members from out-of-fold predictions; small ones are zero."""
     found = weigh(held_out, Y, of)
     found = np.where(found >= _LEAST, found, 0.0)
