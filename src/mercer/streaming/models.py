@@ -13,7 +13,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError
 from mercer.runtime import run
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
-from mercer.solvers.lapack import lapack, leading, mirror, potrf, potrs, whiten_both
+from mercer.solvers.lapack import lapack, leading, mirror, potrf, solve_columns, whiten_both
 from mercer.streaming.sums import FoldSums, Side, State
 
 _WORK = 64  # numbers of work space that LAPACK's blocked routines take for each row
@@ -163,9 +163,7 @@ class Shifted:
 
     def solve(self, B: Array, alpha: float) -> Array:
         """(C + alpha I)^-1 B, for the alpha of the factor."""
-        right = np.array(B.T, order="C")  # a copy, also of a single row
-        potrs(self.factor, right)
-        return right.T
+        return solve_columns(self.factor, B)
 
     def rank(self) -> int:
         """All of them: alpha is more than rounding."""

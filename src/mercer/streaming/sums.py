@@ -100,11 +100,6 @@ class Side:
     whitened: bool
     constant: Array
 
-    @cached_property
-    def as_coefficients(self) -> Array:
-        """R^-1 u, which k(x, Z) is multiplied by."""
-        return self.features.coefficients(self.constant[:, None])
-
 
 @dataclass(frozen=True, eq=False)
 class FoldSums:
@@ -205,7 +200,7 @@ class FoldSums:
         side.features.against(X, out=A[:, :r])
         A[:, r] = 1.0
         if side.constant.any():
-            A[:, r] -= (A[:, :r] @ side.as_coefficients)[:, 0]
+            A[:, r] -= (A[:, :r] @ side.features.coefficients(side.constant[:, None]))[:, 0]
         A[:, r + 1 :] = Y
         if side.whitened:
             run(lambda rows: whiten(A[rows, :r], side.features.root), blocks(len(A)))

@@ -24,7 +24,7 @@ from mercer.selection.removals import label_numbers
 from mercer.selection.table import mean_with_error
 from mercer.solvers.gram import times, training_matrix
 from mercer.solvers.losses import Loss, Softmax, label_loss
-from mercer.solvers.newton import Optimum, Task
+from mercer.solvers.newton import Task
 from mercer.tuning.committee import Committee, Member, TrainingTable, trained_on, weigh_members
 from mercer.tuning.weights import loss_weights
 
@@ -168,13 +168,8 @@ def as_ridge(
     best = task.minimize(100.0 * alpha, None, _ENOUGH)
     for factor in (10.0, 1.0):
         best = task.minimize(factor * alpha, best.f, _ENOUGH if factor > 1.0 else _FINAL)
-    v = max(_mean_curvature(best), _LEAST_CURVATURE)
+    curvature = loss.curvature(y, best.f)
+    if isinstance(loss, Softmax):  # which has probabilities in their place
+        curvature = curvature * (1.0 - curvature)
+    v = max(float(np.mean(each[:, None] * curvature)), _LEAST_CURVATURE)
     return alpha / v, best.f + alpha * best.a / v
-
-
-def _mean_curvature(best: Optimum) -> float:
-    task = best.task
-    found = task.loss.curvature(task.y, best.f)
-    if isinstance(task.loss, Softmax):  # which has probabilities in their place
-        found = found * (1.0 - found)
-    return float(np.mean(task.weights[:, None] * found))
