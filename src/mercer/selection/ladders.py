@@ -186,9 +186,9 @@ def width_ladder(rows: Rows, *, manhattan: bool = False, spreads: Array | None =
     return round_rungs(np.geomspace(0.25 * short, 8.0 * long, _WIDTHS))
 
 
-def round_rungs(ladder: Array) -> Array:
-    """To three digits: a ladder need not be exact, and people read it."""
-    return np.array([float(f"{rung:.3g}") for rung in ladder])
+def round_rungs(ladder: Array, digits: int = 3) -> Array:
+    """To a few digits: a ladder need not be exact, and people read it."""
+    return np.array([float(f"{rung:.{digits}g}") for rung in ladder])
 
 
 def resolve_alphas(alphas: AlphaLike, kernels: Sequence[Kernel], rows: Rows, n: int | None = None) -> Array:

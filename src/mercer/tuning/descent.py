@@ -18,6 +18,7 @@ from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Laplacian, Matern, Stationary
 from mercer.kernels.views import Mapped, On
+from mercer.selection.ladders import round_rungs
 from mercer.solvers.dual import DualSystem
 from mercer.solvers.gram import training_matrix
 from mercer.tuning.criterion import Criterion, HeldOutCriterion
@@ -205,10 +206,7 @@ def least_alpha(n: int) -> float:
 
 def round_parameters(kernel: Kernel) -> Kernel:
     """To six digits: an optimum is flat, and people read it."""
-    short = {
-        name: np.array([float(f"{number:.6g}") for number in value.ravel()]).reshape(value.shape)
-        for name, value in kernel.tunable().items()
-    }
+    short = {name: round_rungs(value.ravel(), 6).reshape(value.shape) for name, value in kernel.tunable().items()}
     return with_parameters(kernel, short)
 
 
