@@ -177,11 +177,6 @@ class FindWords:
         return a
 
 
-def reading_passes(source: Source) -> int:
-    """Passes that a sample takes: none where rows can be had by number."""
-    return 0 if all(getattr(part, "take", None) for part in source.parts) else 1
-
-
 def numbers_of(sample: Block) -> Numbers:
     """Targets that are numbers, with their mean on the sample as offset."""
     if sample.Y is None:

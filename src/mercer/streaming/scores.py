@@ -39,8 +39,8 @@ class Swept:
         The worst condition number of the systems without one fold and of that of all rows.
     terms : ndarray of shape (folds, alphas, targets)
         Sizes of the terms that the losses without one fold are sums of.
-    weights, intercepts : ndarray or None
-        Models of every fold (and pair), (folds, folds or 1, alphas, r, t), for a second pass; None where there is none.
+    weights, intercepts : ndarray
+        Models of every fold (and pair), (folds, folds or 1, alphas, r, t), for a second pass; empty without one.
     """
 
     losses: Array
@@ -48,8 +48,8 @@ class Swept:
     final: Models
     condition: Array
     terms: Array
-    weights: Array | None = None
-    intercepts: Array | None = None
+    weights: Array
+    intercepts: Array
 
 
 def sweep(moments: Moments, alphas: Array, *, nested: bool = False, keep: bool = False) -> Swept:
@@ -58,25 +58,21 @@ def sweep(moments: Moments, alphas: Array, *, nested: bool = False, keep: bool =
     r, others = moments.side.features.count, folds if nested else 1
     losses = np.full((folds, others, len(alphas), t), np.nan)
     half = np.empty((folds, len(alphas), t))
-    weights = np.empty((folds, others, len(alphas), r, t)) if keep else None
-    intercepts = np.empty((folds, others, len(alphas), t)) if keep else None
+    weights = np.empty((folds, others, len(alphas), r, t) if keep else 0)
+    intercepts = np.empty((folds, others, len(alphas), t) if keep else 0)
     size, conditions = max(1, r // 2), np.ones((folds + 1, len(alphas)))
     terms = np.empty((folds, len(alphas), t))
-
-    def note(tested: int, other: int, models: Models) -> None:
-        place = other if nested else 0
-        losses[tested, place] = moments.squared_errors(tested, models)
-        if weights is not None and intercepts is not None:
-            weights[tested, place], intercepts[tested, place] = models.weights, models.intercept
 
     def leave(pair: tuple[int, int]) -> None:
         f, g = pair
         system = moments.without(*{f, g})
         models = system.solve(alphas)
-        note(f, g, models)
-        if f != g:
-            note(g, f, models)
-        else:
+        for tested, other in {(f, g), (g, f)}:
+            place = other if nested else 0
+            losses[tested, place] = moments.squared_errors(tested, models)
+            if keep:
+                weights[tested, place], intercepts[tested, place] = models.weights, models.intercept
+        if f == g:
             conditions[f], terms[f] = system.condition(alphas), moments.squared_terms(f, models)
             half[f] = moments.squared_errors(f, moments.without(f, size=size).solve(alphas))
 

@@ -21,7 +21,7 @@ from mercer.selection.scoring import Scoring
 from mercer.selection.search import fingerprint
 from mercer.selection.table import SearchTable
 from mercer.streaming.blocks import Source
-from mercer.streaming.landmarks import SHARE, drawing_bytes, reading_passes, sample_size
+from mercer.streaming.landmarks import SHARE, drawing_bytes, sample_size
 from mercer.streaming.losses import BY_ROWS, HeldOutLosses, classes_left, collect_scores
 from mercer.streaming.models import Moments
 from mercer.streaming.scores import (
@@ -214,7 +214,8 @@ class StreamedSearch:
     def plan(self, rates: Rates | None = None) -> StreamPlan:
         """What it will take; time by fixed rates or by those given."""
         source = self.reading.source
-        before = reading_passes(source) + isinstance(self.targets, LabelLosses)
+        # a sample takes a pass where rows cannot be had by number, and finding the labels takes one
+        before = (source.take is None) + isinstance(self.targets, LabelLosses)
         return StreamPlan(
             int(source.rows or 0), source.width, tuple(side.features.count for side in self.sides), len(self.alphas),
             self.folds, len(self.targets.offset), before + len(self.groups) + (self.route != "sums"),
@@ -317,8 +318,6 @@ class StreamedSearch:
         """What the second pass does: models in terms of kernel values."""
         coefficients, constants = [], []
         for side, each in zip(self.sides, swept, strict=True):
-            if each.weights is None or each.intercepts is None:  # pragma: no cover - sweep was asked to keep them
-                raise AssertionError
             folds, others, alphas, r, t = each.weights.shape
             flat = each.weights.transpose(3, 0, 1, 2, 4).reshape(r, -1)
             turned = side.features.coefficients(flat).reshape(r, folds, -1).transpose(1, 0, 2)

@@ -214,7 +214,8 @@ def _open(columns: Columns, layout: Layout) -> Source:
     step = max(_LEAST, -(-rows // _MOST))
     parts = tuple(array_part(columns, layout, first, min(first + step, rows)) for first in range(0, rows, step))
     whole = array_part(columns, layout, 0, rows)
-    return Source(parts, layout, rows=rows, whole=whole, identity=partial(_identity, columns, layout))
+    identity, take = partial(_identity, columns, layout), partial(pick, columns)
+    return Source(parts, layout, rows=rows, whole=whole, take=take, identity=identity)
 
 
 def _identity(columns: Columns, layout: Layout) -> str:
@@ -229,7 +230,7 @@ def array_part(columns: Columns, layout: Layout, start: int, stop: int) -> Part:
         for column in columns
     )
     own = (X, Y, weights, keys)
-    return Part(start, stop - start, layout, partial(_read_arrays, own), start, partial(pick, own))
+    return Part(start, stop - start, layout, partial(_read_arrays, own), start)
 
 
 def _read_arrays(columns: Columns, part: Part, skip: int, at_once: int) -> Iterator[Block]:
