@@ -13,8 +13,16 @@ from mercer.errors import InputError, MemoryRefusal
 from mercer.kernels import Gaussian
 from mercer.selection.scoring import resolve_scoring
 from mercer.streaming.blocks import as_source
-from mercer.streaming.landmarks import LandmarkChoice, draw_sample, landmark_count, numbers_of, sample_size, sides_of
-from mercer.streaming.losses import FindLabels, HeldOutLosses, classes_left
+from mercer.streaming.landmarks import (
+    FindLabels,
+    LandmarkChoice,
+    draw_sample,
+    landmark_count,
+    numbers_of,
+    sample_size,
+    sides_of,
+)
+from mercer.streaming.losses import HeldOutLosses, classes_left
 from mercer.streaming.scores import LandmarkCheck, landmark_check
 from mercer.streaming.search import PassReading, StreamedSearch, block_rows, group_kernels
 from mercer.streaming.sums import LabelLosses

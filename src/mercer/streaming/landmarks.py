@@ -18,6 +18,7 @@ from mercer.runtime.passes import Backend, run_pass
 from mercer.selection.plan import Rates
 from mercer.solvers.landmarks import Features, draw_landmarks
 from mercer.streaming.blocks import Block, Source
+from mercer.streaming.blocks.table import join
 from mercer.streaming.sums import Numbers, Side, State, SummedTargets
 
 # Estimated error that sums of kernel values may bring, which is 30 times what is found or more; beyond it every row is
@@ -151,8 +152,31 @@ def rank_words(source: Source, sample: Block, folds: int, seed: int, backend: Ba
     return words
 
 
+class FindDistinct:
+    """The work of a pass that collects what is distinct."""
+
+    def begin(self) -> State:
+        """None yet."""
+        return {}
+
+    def merge(self, a: State, b: State) -> State:
+        """What is in either of two states, in order and once."""
+        for name, found in b.items():
+            a[name] = np.unique(join([a[name], found])) if name in a else np.unique(found)
+        return a
+
+
+class FindLabels(FindDistinct):
+    """The work of a pass that collects the labels."""
+
+    def add(self, state: State, block: Block) -> None:
+        """Add the labels of a block."""
+        if block.Y is not None:
+            self.merge(state, {"labels": block.Y})
+
+
 @dataclass(frozen=True)
-class FindWords:
+class FindWords(FindDistinct):
     """The work of a pass that collects the words of all groups.
 
     Attributes
@@ -163,18 +187,9 @@ class FindWords:
 
     seed: int
 
-    def begin(self) -> State:
-        """None yet."""
-        return {"words": np.empty(0, dtype=np.uint64)}
-
     def add(self, state: State, block: Block) -> None:
         """Add the words of a block."""
         self.merge(state, {"words": words_of(block.start, len(block), self.seed, block.keys)})
-
-    def merge(self, a: State, b: State) -> State:
-        """The words of two states, in order and once."""
-        a["words"] = np.union1d(a["words"], b["words"])
-        return a
 
 
 def numbers_of(sample: Block) -> Numbers:

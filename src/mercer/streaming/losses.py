@@ -13,29 +13,9 @@ from mercer.selection.removals import Removals
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.solvers.landmarks import Features
 from mercer.streaming.blocks import Block, Source
-from mercer.streaming.blocks.table import join
 from mercer.streaming.sums import LabelLosses, State, assign_folds
 
 BY_ROWS = ("neg_mean_absolute_error", "max_error", "neg_max_error", "accuracy")
-
-
-class FindLabels:
-    """The work of a pass that collects the labels."""
-
-    def begin(self) -> State:
-        """None yet."""
-        return {}
-
-    def add(self, state: State, block: Block) -> None:
-        """Add the labels of a block."""
-        if block.Y is not None:
-            self.merge(state, {"labels": np.unique(block.Y)})
-
-    def merge(self, a: State, b: State) -> State:
-        """The labels of two states."""
-        for name, labels in b.items():
-            a[name] = np.unique(join([a[name], labels])) if name in a else labels
-        return a
 
 
 def class_counts(sums: Array, weights: Array, classes: int) -> Array:
