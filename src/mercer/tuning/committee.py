@@ -268,7 +268,7 @@ def fit_committee(
     rows, last = work.tune_on_all(by_fold, kept, started + budget)
     alphas, left_out, in_folds = work.choose_alphas(last, rows)
     held_out = work.predict_folds(by_fold, kept)[:, held]
-    mine = _weights(weigh, held_out, Y, of_rows)
+    mine = weights_of(weigh, held_out, Y, of_rows)
     rough[kept], weights = held_out, np.zeros(len(recipes))
     weights[kept] = mine
     errors = np.sqrt(np.mean((rough - Y) ** 2, axis=(1, 2)))
@@ -322,17 +322,17 @@ def weigh_members(
 
     A row is predicted with weights that it has no part in. `weights`: those of all rows, if they are known.
     """
-    weights = _weights(weigh, held_out, Y, of_rows) if weights is None else weights
+    weights = weights_of(weigh, held_out, Y, of_rows) if weights is None else weights
     voted, by_fold = np.empty_like(Y), np.empty((int(folds.max()) + 1, len(held_out)))
     for fold in range(len(by_fold)):
         rest, own = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         there = None if of_rows is None else of_rows[rest]
-        by_fold[fold] = _weights(weigh, held_out[:, rest], Y[rest], there) if len(rest) else weights
+        by_fold[fold] = weights_of(weigh, held_out[:, rest], Y[rest], there) if len(rest) else weights
         voted[own] = np.tensordot(by_fold[fold], held_out[:, own], axes=1)
     return weights, voted, by_fold
 
 
-def _weights(weigh: Weigh, held_out: Array, Y: Array, of: Array | None) -> Array:
+def weights_of(weigh: Weigh, held_out: Array, Y: Array, of: Array | None) -> Array:
     """Weights of members from out-of-fold predictions; small ones are zero."""
     found = weigh(held_out, Y, of)
     found = np.where(found >= _LEAST, found, 0.0)
@@ -559,15 +559,7 @@ class FoldWork:
         """
         n, t = self.table.problem.Y.shape
         many = n > _LEFT_OUT or self.ordered
-        found: dict[int, float] = {}
-        if many:
-            place = -1 if self.ordered else 0
-            train, test = self._some(self.train[place], _ALPHA_ON), self.table.part(self.test[place])
-
-            def alpha_of(i: int) -> None:
-                found[i] = self._alpha_of_fold(last[i], train, test, self._held_out(place, train.rows))
-
-            each_on_all_cores(alpha_of, list(last), n)
+        found = self._alphas_of_fold(last) if many else dict[int, float]()
         if self.ordered:
             self.progress.step()
             return found, None, None
@@ -588,12 +580,19 @@ class FoldWork:
         self.progress.step()
         return found, left_out, in_folds
 
-    def _alpha_of_fold(self, end: Descent, train: TrainingTable, test: TrainingTable, new: Rows) -> float:
-        """alpha for all rows, from the one with the least error at `new`, the rows of a fold, predicted from others."""
-        predict = Predictor(end.kernel, train.rows, train.problem, new)
-        alpha, _ = predict.best_alpha(test.problem, _SMALLER * end.alpha, least_alpha(len(train.rows)))
-        more = float((len(train.rows) / len(self.folds)) ** _FOR_ALL)
-        return max(more * alpha, least_alpha(len(self.folds)))
+    def _alphas_of_fold(self, last: dict[int, Descent]) -> dict[int, float]:
+        """alpha of each member for all rows, from the one with the least error at the rows of a fold."""
+        place, found, n = -1 if self.ordered else 0, dict[int, float](), len(self.folds)
+        train, test = self._some(self.train[place], _ALPHA_ON), self.table.part(self.test[place])
+        new, m = self._held_out(place, train.rows), len(train.rows)
+
+        def choose(i: int) -> None:
+            predict = Predictor(last[i].kernel, train.rows, train.problem, new)
+            alpha = predict.best_alpha(test.problem, _SMALLER * last[i].alpha, least_alpha(m))
+            found[i] = max(float((m / n) ** _FOR_ALL) * alpha, least_alpha(n))
+
+        each_on_all_cores(choose, list(last), n)
+        return found
 
     def predict_folds(self, by_fold: FoldEnds, members: list[int]) -> Array:
         """Out-of-fold predictions of the members that are left (members x n x t)."""

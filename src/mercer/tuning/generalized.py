@@ -25,7 +25,7 @@ from mercer.selection.table import mean_with_error
 from mercer.solvers.gram import times, training_matrix
 from mercer.solvers.losses import Loss, Softmax, label_loss
 from mercer.solvers.newton import Task
-from mercer.tuning.committee import Committee, Member, TrainingTable, trained_on, weigh_members
+from mercer.tuning.committee import Committee, Member, TrainingTable, trained_on, weigh_members, weights_of
 from mercer.tuning.weights import loss_weights
 
 Reading: TypeAlias = Callable[[Array], tuple[Loss, Array]]
@@ -95,7 +95,7 @@ def generalized_committee(
     held_out = np.array([values for _, _, _, values, _ in found])
     given = table.problem.Y, table.problem.weights, committee.folds
     weigh = partial(loss_weights, read)
-    shares = weigh_members(weigh, held_out, *given)[0]
+    shares = weights_of(weigh, held_out, *given[:2])
     used = np.flatnonzero(shares)
     _, voted, by_fold = weigh_members(weigh, held_out[used], *given, shares[used])
     tried = [
