@@ -14,7 +14,8 @@ from mercer.data.rows import Array, Estimator, XLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.refitting import Refitting
 from mercer.runtime.progress import Progress
-from mercer.tuning.committee import Committee, trained_on, weigh_members
+from mercer.tuning.committee import Committee, trained_on
+from mercer.tuning.weights import weigh_members
 
 
 @dataclass(frozen=True, eq=False)

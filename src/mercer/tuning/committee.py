@@ -38,9 +38,8 @@ from mercer.tuning.descent import (
     widths_of,
     with_parameters,
 )
-from mercer.tuning.weights import convex_weights
+from mercer.tuning.weights import Weigh, convex_weights, weigh_members, weights_of
 
-Weigh: TypeAlias = Callable[[Array, Array, Array | None], Array]  # of held-out predictions, targets, sample weights
 # Two steps that lower the log of the squared error by less than this are the last: first, and on more rows.
 _GAIN, _FINE = 2e-3, 1e-3
 _FIRST = 300  # rows that members are first tuned on in each fold
@@ -57,7 +56,7 @@ _LINEAR_SHARES = (0.1, 1.0, 10.0, 100.0)  # k(x, x) of a linear part, on the ave
 _LEFT_OUT = 1200  # rows up to which alpha comes from the leave-one-out error
 _ALONE = 5000  # systems of more rows than this are solved one after the other, each on all cores
 _HARDLY = 0.3  # a member that lowers the log of the squared error by less than this in a fold is tuned from all starts
-_HOPEFUL, _LEAST = 0.05, 0.02  # members of less weight are dropped: after the first rows, and in the end
+_HOPEFUL = 0.05  # members of less weight are dropped after the first rows
 _SMALLER = 0.6  # alpha of a model of two thirds of the rows times this is where the search for all rows begins
 _ALPHA_ON = 1200  # of more rows, so many at most are predicted from when alpha is chosen
 _FOR_ALL = 0.6  # from there alpha falls with the number of rows to this power
@@ -313,30 +312,6 @@ def past_residuals(Y: Array, folds: Array, times: Array | None) -> Array:
             off[place][own] = Y[own] - Y[rows].mean(axis=0)
     better = np.argmin(np.sum(off**2, axis=1), axis=0)
     return np.asarray(np.take_along_axis(off, better[None, None], axis=0)[0])
-
-
-def weigh_members(
-    weigh: Weigh, held_out: Array, Y: Array, of_rows: Array | None, folds: Array, weights: Array | None = None
-) -> tuple[Array, Array, Array]:
-    """Weights of members from held-out predictions (members x n x t); their mean, and the weights without each fold.
-
-    A row is predicted with weights that it has no part in. `weights`: those of all rows, if they are known.
-    """
-    weights = weights_of(weigh, held_out, Y, of_rows) if weights is None else weights
-    voted, by_fold = np.empty_like(Y), np.empty((int(folds.max()) + 1, len(held_out)))
-    for fold in range(len(by_fold)):
-        rest, own = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        there = None if of_rows is None else of_rows[rest]
-        by_fold[fold] = weights_of(weigh, held_out[:, rest], Y[rest], there) if len(rest) else weights
-        voted[own] = np.tensordot(by_fold[fold], held_out[:, own], axes=1)
-    return weights, voted, by_fold
-
-
-def weights_of(weigh: Weigh, held_out: Array, Y: Array, of: Array | None) -> Array:
-    """Weights of members from out-of-fold predictions; small ones are zero."""
-    found = weigh(held_out, Y, of)
-    found = np.where(found >= _LEAST, found, 0.0)
-    return np.asarray(found / found.sum())
 
 
 def _go_down(
