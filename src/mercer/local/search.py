@@ -100,7 +100,7 @@ class LocalCandidates:
             found: dict[int, Array] = {}
 
             def solve(cell: int) -> None:
-                system = systems[cell] if cell in systems else cells.system(cell, kernel)
+                system = systems[cell] if cell in systems else CellSystem(cells, cell, kernel)
                 if kept:
                     systems[cell] = system
                 found[cell] = system.at(alpha, last=not kept).held_out

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
-from mercer.local.cells import CellProblem, CellSolution, LocalFit
+from mercer.local.cells import CellProblem, CellSolution, CellSystem, LocalFit
 from mercer.local.partition import Partition, boxes, route, split
 from mercer.runtime import run
 from mercer.runtime.disk import SourceStamp, check_path, write_whole
@@ -350,7 +350,7 @@ def solve_in_folder(
 
     def solve(cell: int) -> None:
         if solutions.find(cell) is None:
-            solutions.write(cell, cells.system(cell, kernel).at(alpha, last=True))
+            solutions.write(cell, CellSystem(cells, cell, kernel).at(alpha, last=True))
         step()
 
     run(solve, range(len(solutions)))

@@ -18,7 +18,6 @@ from mercer.kernels.base import Kernel
 from mercer.runtime import run
 from mercer.selection.table import SearchTable, Winner, standard_error
 from mercer.streaming.models import SUMMED, Models, Moments
-from mercer.streaming.sums import State
 
 FROM_SUMS = ("neg_mean_squared_error", "neg_root_mean_squared_error", "r2")
 
@@ -100,11 +99,6 @@ class Totals:
     rows: Array
     sums: Array
     squares: Array
-
-    @staticmethod
-    def of(state: State) -> Totals:
-        """The totals that a pass has found."""
-        return Totals(state["rows"], state["plain_sums"], state["plain_squares"])
 
     @property
     def spread(self) -> Array:

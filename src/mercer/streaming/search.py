@@ -268,7 +268,7 @@ class StreamedSearch:
         for turn, group in enumerate(self.groups):
             state, found = self._first_pass(turn, group)
             swept |= dict(zip(group, found, strict=True))
-        totals = Totals.of(state)
+        totals = Totals(state["rows"], state["plain_sums"], state["plain_squares"])
         failures: list[str] = []
         ordered = [swept[k] for k in range(len(self.sides))]
         if self.route == "predictions":
