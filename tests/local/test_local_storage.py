@@ -88,15 +88,15 @@ def test_an_interrupted_fit_goes_on_where_it_stopped(small_leaves, tmp_path, mon
 
     X, y = table()
     expected = model(tmp_path / "whole").fit(X, y).predict(X)
-    solved, original = [], cells.CellProblem.system
+    solved, original = [], cells.CellSystem.__init__
 
-    def system(self, cell, kernel):
+    def system(self, problem, cell, kernel):
         if len(solved) == 12:
             raise KeyboardInterrupt
         solved.append(cell)
-        return original(self, cell, kernel)
+        original(self, problem, cell, kernel)
 
-    monkeypatch.setattr(cells.CellProblem, "system", system)
+    monkeypatch.setattr(cells.CellSystem, "__init__", system)
     with pytest.raises(KeyboardInterrupt):
         model(tmp_path / "cells").fit(X, y)
     before = set(solved)
@@ -105,7 +105,7 @@ def test_an_interrupted_fit_goes_on_where_it_stopped(small_leaves, tmp_path, mon
         file.seek(min(before) * size + size // 2)
         file.write(b"\1" * 40)
     solved.clear()
-    monkeypatch.setattr(cells.CellProblem, "system", lambda *given: solved.append(given[1]) or original(*given))
+    monkeypatch.setattr(cells.CellSystem, "__init__", lambda *given: solved.append(given[2]) or original(*given))
     resumed = model(tmp_path / "cells").fit(X, y)
     assert (resumed.predict(X) == expected).all()
     assert min(before) in solved

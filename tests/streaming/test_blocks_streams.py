@@ -1,7 +1,4 @@
-"""Blocks that the caller makes, and where rows of arrays lie.
-
-Covers: streaming.blocks.streams.
-"""
+"""Blocks that the caller makes, and where rows of arrays lie."""
 
 import os
 

@@ -1,6 +1,6 @@
 """Searches over streams: every score, nested ones included, equals refitting the same landmarks from raw rows.
 
-Covers: streaming.landmarks, streaming.losses, streaming.plan, streaming.scores.
+Covers: streaming.landmarks, streaming.losses, streaming.scores.
 """
 
 import numpy as np
@@ -13,11 +13,19 @@ from mercer.errors import InputError, MemoryRefusal
 from mercer.kernels import Gaussian
 from mercer.selection.scoring import resolve_scoring
 from mercer.streaming.blocks import as_source
-from mercer.streaming.landmarks import LandmarkChoice, draw_sample, numbers_of, sides_of
-from mercer.streaming.losses import FindLabels, HeldOutLosses, LabelLosses, classes_left
-from mercer.streaming.plan import block_rows, group_kernels, landmark_count, sample_size
+from mercer.streaming.landmarks import (
+    FindLabels,
+    LandmarkChoice,
+    draw_sample,
+    landmark_count,
+    numbers_of,
+    sample_size,
+    sides_of,
+)
+from mercer.streaming.losses import HeldOutLosses, classes_left
 from mercer.streaming.scores import LandmarkCheck, landmark_check
-from mercer.streaming.search import PassReading, StreamedSearch
+from mercer.streaming.search import PassReading, StreamedSearch, block_rows, group_kernels
+from mercer.streaming.sums import LabelLosses
 
 KERNELS, ALPHAS, FOLDS = [Gaussian(1.0), Gaussian(3.0)], np.array([1e-3, 0.1, 10.0]), 5
 

@@ -25,7 +25,7 @@ def moments(X, Y, Z, *, weights=None, intercept=False, whitened=True, offset=0.0
     u = features.constant(X) if constant else np.zeros(features.count)
     targets = Numbers(np.full(Y.shape[1], offset))
     weighted = weights is not None
-    work = FoldSums((Side(features, whitened, u),), targets, FOLDS, 0, intercept, weighted, scored=True)
+    work = FoldSums((Side(features, whitened, u),), targets, FOLDS, 0, intercept, weighted)
     source = as_source(X, Y, sample_weight=weights)
     return Moments.read(work, run_pass(source, work, at_once=at_once), 0)
 

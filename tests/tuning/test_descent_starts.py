@@ -9,7 +9,7 @@ from mercer.data import as_rows
 from mercer.kernels import Gaussian, Laplacian, Matern
 from mercer.solvers.problem import Problem
 from mercer.tuning.criterion import HeldOutCriterion
-from mercer.tuning.descent import Start, typical_width, widths_by_sensitivity, widths_of
+from mercer.tuning.descent import best_start, typical_width, widths_by_sensitivity, widths_of
 
 
 def criterion_of(X, y, share=None):
@@ -57,6 +57,6 @@ def test_widths_go_over_to_kernels_of_another_distance():
 def test_the_first_alpha_is_the_best_of_five(rng):
     X = rng.normal(size=(40, 2))
     criterion = criterion_of(X, np.sin(X[:, 0]))
-    start = Start.at(criterion, Gaussian(2.0))
+    start = best_start(criterion, Gaussian(2.0))
     values = {each: criterion.at(start.kernel, each, slopes=False).value for each in (1e-4, 1e-3, 1e-2, 1e-1, 1.0)}
     assert values[start.alpha] == start.value == min(values.values()) < math.inf

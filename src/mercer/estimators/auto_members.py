@@ -38,8 +38,8 @@ from mercer.tuning.committee import (
     past_residuals,
     trained_on,
     tune_metrics,
-    weigh_members,
 )
+from mercer.tuning.weights import weigh_members
 
 _SYSTEMS = 1024, 2560  # rows of a system, at least and at most; candidates are compared on the smallest
 _SQUARES = 3e10  # n times the square of the rows of a system

@@ -37,8 +37,7 @@ from mercer.solvers.plan import digits_left
 from mercer.solvers.problem import Problem
 from mercer.streaming.losses import class_counts
 from mercer.streaming.models import SUMMED, Moments
-from mercer.streaming.plan import StreamPlan
-from mercer.streaming.search import StreamedSearch
+from mercer.streaming.search import StreamedSearch, StreamPlan
 from mercer.streaming.sums import FoldSums, State
 from mercer.text import counted, round_numbers, text_below
 

@@ -30,10 +30,9 @@ from mercer.solvers.problem import Problem
 from mercer.streaming.blocks import Source, as_source
 from mercer.streaming.blocks.files import file_layout, is_named_table
 from mercer.streaming.blocks.table import RolesGiven
-from mercer.streaming.landmarks import LandmarkChoice, draw_sample, numbers_of, rank_words, sides_of
-from mercer.streaming.losses import FindLabels, LabelLosses
+from mercer.streaming.landmarks import FindLabels, LandmarkChoice, draw_sample, numbers_of, rank_words, sides_of
 from mercer.streaming.search import PassReading, StreamedSearch
-from mercer.streaming.sums import SummedTargets
+from mercer.streaming.sums import LabelLosses, SummedTargets
 from mercer.tables import TableEncoder
 from mercer.tables.encoding import Passes, columns_for, encode_file, encode_new
 from mercer.tables.parquet import table_path

@@ -29,9 +29,8 @@ from mercer.selection.table import Winner
 from mercer.solvers.plan import EPS, digits_left
 from mercer.solvers.problem import Problem, take_rows
 from mercer.streaming.models import SUMMED
-from mercer.streaming.plan import StreamPlan
 from mercer.streaming.scores import hashed_folds, landmark_check
-from mercer.streaming.search import StreamedResult, StreamedSearch
+from mercer.streaming.search import StreamedResult, StreamedSearch, StreamPlan
 from mercer.text import Text, summary_below
 
 _FAMILY = 10  # kernels that a name stands for, about
@@ -143,7 +142,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
             search, found, k, a = self._run_search(*self._open_search(X, y, sample_weight, groups))
             self.best_estimator_ = self._winner(search, found, k, a)
         if self._classifies:
-            self.classes_ = self.best_estimator_.classes_ = search.targets.classes  # type: ignore[attr-defined]
+            self.classes_ = self.best_estimator_.classes_ = search.targets.classes  # type: ignore[union-attr]
         self.best_estimator_.publish()
         return self
 

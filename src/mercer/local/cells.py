@@ -172,18 +172,12 @@ class CellProblem:
     @cached_property
     def train_marks(self) -> Array:
         """Which rows each split trains on (splits x n)."""
-        found = np.zeros((len(self.splits or ()), len(self.rows)), dtype=bool)
-        for place, split in enumerate(self.splits or ()):
-            found[place, split.train] = True
-        return found
+        return _marks([split.train for split in self.splits or ()], len(self.rows))
 
     @cached_property
     def test_marks(self) -> Array:
         """Which rows each split predicts (splits x n)."""
-        found = np.zeros((len(self.splits or ()), len(self.rows)), dtype=bool)
-        for place, split in enumerate(self.splits or ()):
-            found[place, split.test] = True
-        return found
+        return _marks([split.test for split in self.splits or ()], len(self.rows))
 
     def refit(self, kernel: Kernel, alpha: float, members: Array) -> tuple[Array, Array]:
         """Dual coefficients (s x t) and constant of a model of these rows; of minimum norm if it is singular."""
@@ -192,24 +186,18 @@ class CellProblem:
         solution = system.solve(problem.Y, alpha, "cholesky")
         return solution.dual, solution.intercept
 
-    def rows_of(self, numbers: Array) -> Rows:
-        """Some rows of the table."""
-        return Rows(self.rows.values[numbers], self.rows.names)
-
     def values(self, kernel: Kernel, new: Array, members: Array, model: tuple[Array, Array]) -> Array:
         """Predictions at rows of the table by a model of some rows."""
-        return times(kernel, self.rows_of(new), self.rows_of(members), model[0]) + model[1]
+        there, known = (Rows(self.rows.values[numbers], self.rows.names) for numbers in (new, members))
+        return times(kernel, there, known, model[0]) + model[1]
 
-    @underflow_is_zero
-    def system(self, cell: int, kernel: Kernel) -> CellSystem:
-        """The system of a cell, the rows that it answers last, so that they can be left out from the end."""
-        answered = self.answered_rows(cell)
-        members = self.partition.system(cell, self.system_rows)
-        inside = np.isin(members, answered)
-        members = np.concatenate([members[~inside], np.sort(members[inside])])
-        rows, problem = take_rows(self.rows, self.problem, members)
-        own = len(members) - int(np.count_nonzero(inside))
-        return CellSystem(self, cell, kernel, members, answered, own, weigh(gram(kernel, rows), problem), problem)
+
+def _marks(sets: list[Array], n: int) -> Array:
+    """Which of n rows are in each set (sets x n)."""
+    found = np.zeros((len(sets), n), dtype=bool)
+    for place, rows in enumerate(sets):
+        found[place, rows] = True
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,30 +226,34 @@ class CellSolution:
     left_out: Array | None = None
 
 
-@dataclass(frozen=True, eq=False)
 class CellSystem:
     """The system of a cell for one kernel, which is solved for one alpha after the other.
 
-    Attributes
+    Parameters
     ----------
     cells, cell, kernel : CellProblem, int, Kernel
         Whose system it is.
+
+    Attributes
+    ----------
     members, answered : ndarray of int
         Rows of the system, and rows that the cell answers, ascending.
     own : int
-        The place in `members` from which on its rows are among those answered, ascending.
+        The place in `members` from which on its rows are among those answered, ascending, so that they can be left out
+        from the end.
     K, problem : ndarray of shape (s, s), Problem
         V K V and the targets of the members.
     """
 
-    cells: CellProblem
-    cell: int
-    kernel: Kernel
-    members: Array
-    answered: Array
-    own: int
-    K: Array
-    problem: Problem
+    @underflow_is_zero
+    def __init__(self, cells: CellProblem, cell: int, kernel: Kernel) -> None:
+        self.cells, self.cell, self.kernel, self.answered = cells, cell, kernel, cells.answered_rows(cell)
+        members = cells.partition.system(cell, cells.system_rows)
+        inside = np.isin(members, self.answered)
+        self.members = np.concatenate([members[~inside], np.sort(members[inside])])
+        self.own = len(members) - int(np.count_nonzero(inside))
+        rows, self.problem = take_rows(cells.rows, cells.problem, self.members)
+        self.K = weigh(gram(kernel, rows), self.problem)
 
     @underflow_is_zero
     def at(self, alpha: float, *, last: bool = False) -> CellSolution:
@@ -376,7 +368,7 @@ class LocalFit:
             ):  # fmt: skip
                 solutions[cell] = old
             else:
-                solutions[cell] = cells.system(cell, kernel).at(alpha, last=True)
+                solutions[cell] = CellSystem(cells, cell, kernel).at(alpha, last=True)
             step()
 
         run(solve, range(cells.partition.cells))

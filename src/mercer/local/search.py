@@ -100,7 +100,7 @@ class LocalCandidates:
             found: dict[int, Array] = {}
 
             def solve(cell: int) -> None:
-                system = systems[cell] if cell in systems else cells.system(cell, kernel)
+                system = systems[cell] if cell in systems else CellSystem(cells, cell, kernel)
                 if kept:
                     systems[cell] = system
                 found[cell] = system.at(alpha, last=not kept).held_out
@@ -137,11 +137,12 @@ class LocalCandidates:
         """Score kernels with the alphas given, or downhill from the alpha that each begins with."""
         progress = Progress("comparing candidates", len(starts), self.verbose)
         for kernel, start in starts:
-            score = self.scorer(kernel)
             if alphas is None:
-                self._downhill(score, start)
-            for alpha in () if alphas is None else alphas:
-                score(float(alpha))
+                self._descend(kernel, start)
+            else:
+                score = self.scorer(kernel)
+                for alpha in alphas:
+                    score(float(alpha))
             if len(starts) > 1:
                 self._set_reference()
             progress.step()
@@ -167,12 +168,8 @@ class LocalCandidates:
     def _descend(self, kernel: Kernel, start: float) -> tuple[Kernel, float, float]:
         """A kernel with the best alpha near `start`, and its score."""
         score = self.scorer(kernel)
-        alpha = self._downhill(score, start)
+        alpha = downhill(lambda alpha: -score(alpha), start, ends=(least_alpha(1000), math.inf))
         return kernel, alpha, next(each[2] for each in reversed(self.tried) if each[:2] == (kernel, alpha))
-
-    @staticmethod
-    def _downhill(score: Callable[[float], float], start: float) -> float:
-        return downhill(lambda alpha: -score(alpha), start, ends=(least_alpha(1000), math.inf))
 
     def _set_reference(self) -> None:
         """Solve the best candidate so far in all cells, once: what later ones are compared with."""
@@ -257,14 +254,8 @@ class LocalPlan(Shown):
         held = n * columns + cells * s * (1 + targets) + 2 * held_out + 3 * thread_count() * s * s + kept
         return cls(n, cells, s, seconds, 8 * held)
 
-    def _columns(self) -> dict[str, list[Any]]:
-        return {
-            "rows": [self.rows],
-            "cells": [self.cells],
-            "system rows": [self.system_rows],
-            "seconds": [self.seconds],
-            "bytes": [self.bytes],
-        }
+    def _columns(self) -> dict[str, list[object]]:
+        return {name.replace("_", " "): [value] for name, value in vars(self).items()}
 
     def __str__(self) -> str:
         return (

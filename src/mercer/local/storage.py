@@ -16,14 +16,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
-from mercer.local.cells import CellProblem, CellSolution, LocalFit
+from mercer.local.cells import CellProblem, CellSolution, CellSystem, LocalFit
 from mercer.local.partition import Partition, boxes, route, split
 from mercer.runtime import run
 from mercer.runtime.disk import SourceStamp, check_path, write_whole
@@ -59,11 +60,11 @@ class MappedRows:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: Any) -> Array:
+    def __getitem__(self, rows: slice | Array) -> Array:
         self.stamp.check()
         return np.asarray(np.memmap(self.stamp.path, self.dtype, "r", 0, self.shape)[rows]) * self.factor
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         return np.asarray(self[:], dtype=dtype)
 
 
@@ -88,7 +89,7 @@ class SortedRows:
     partition: Partition
 
 
-def check_folder(path: Any, mark: str, what: str = "folder") -> Path:
+def check_folder(path: object, mark: str, what: str = "folder") -> Path:
     """A directory for this fit, made if it is not there; one of another fit, or of other files, is refused.
 
     `what`: the parameter that names it.
@@ -102,10 +103,8 @@ def check_folder(path: Any, mark: str, what: str = "folder") -> Path:
         if not held:
             write_whole(stamp, [mark.encode("ascii")], what)
         if not stamp.exists() or stamp.read_bytes() != mark.encode("ascii"):
-            must_be, got = (
-                "empty, or belong to an earlier fit of the same table with the same settings",
-                f"{held[0]!r} in it",
-            )
+            must_be = "empty, or belong to an earlier fit of the same table with the same settings"
+            got = f"{held[0]!r} in it"
             raise InputError(sentence(f"The {what} {str(folder)!r}", must_be, got, f"Use another {what}."))
     except OSError as problem:
         raise InputError(f"The {what} {str(folder)!r} cannot be used: {problem.strerror or problem}.") from None
@@ -202,21 +201,11 @@ def _write_leaves(
     return leaves
 
 
-@dataclass(frozen=True, eq=False)
-class _Leaf:
-    """A leaf of the first splits: its own splits, level by level, the sizes and boxes of its cores, and the targets,
-    weights and numbers of its rows.
+def _sort_leaf(table: Array, source: Source, scale: Array, levels: int, file: BinaryIO) -> dict[str, Array]:
+    """Split the rows of a leaf by rank into 2^levels cores, and write them in the order of these.
+
+    Returns its splits, level by level, sizes and boxes of its cores, and targets, weights and numbers of its rows.
     """
-
-    columns: Array
-    thresholds: Array
-    sizes: list[int]
-    around: tuple[Array, ...]
-    beside: Array
-
-
-def _sort_leaf(table: Array, source: Source, scale: Array, levels: int, file: Any) -> _Leaf:
-    """Split the rows of a leaf by rank into 2^levels cores, and write them in the order of these."""
     width = source.width
     if len(table) < 2**levels:
         must_be, got = "different enough to be split into cells by value", "too many equal values"
@@ -225,21 +214,24 @@ def _sort_leaf(table: Array, source: Source, scale: Array, levels: int, file: An
     cores, columns, thresholds = split(points, levels)
     order = np.concatenate(cores)
     file.write(np.ascontiguousarray(table[order, :width]).tobytes())
-    return _Leaf(columns, thresholds, list(map(len, cores)), boxes(points, cores), table[order, width:])
+    around = dict(zip(("centres", "low", "high"), boxes(points, cores), strict=True))
+    sizes = np.array([len(core) for core in cores])
+    return {"columns": columns, "thresholds": thresholds, "sizes": sizes, "beside": table[order, width:]} | around
 
 
-def _join_leaves(leaves: list[_Leaf], splits: tuple[Array, Array], levels: int, core_rows: int) -> dict[str, Array]:
+def _join_leaves(
+    leaves: list[dict[str, Array]], splits: tuple[Array, Array], levels: int, core_rows: int
+) -> dict[str, Array]:
     """The tree of all splits, level by level, and what is known of the sorted rows."""
-    sizes = [size for leaf in leaves for size in leaf.sizes]
+    names = ("sizes", "beside", "centres", "low", "high")
+    sizes, beside, centres, low, high = (np.concatenate([leaf[name] for leaf in leaves]) for name in names)
     if max(sizes) > _UNEVEN * core_rows:
         words = f"Too many rows have equal values: a cell of about {core_rows} rows would have {max(sizes)}."
         raise InputError(f"{words} Load the table, and fit it without folder=.")
     nodes = [(leaf, slice(2**level - 1, 2 ** (level + 1) - 1)) for level in range(levels) for leaf in leaves]
-    beside = np.concatenate([leaf.beside for leaf in leaves])
-    centres, low, high = (np.concatenate([leaf.around[place] for leaf in leaves]) for place in range(3))
     return {
-        "columns": np.concatenate([splits[0], *(leaf.columns[part] for leaf, part in nodes)]).astype(np.intp),
-        "thresholds": np.concatenate([splits[1], *(leaf.thresholds[part] for leaf, part in nodes)]),
+        "columns": np.concatenate([splits[0], *(leaf["columns"][part] for leaf, part in nodes)]).astype(np.intp),
+        "thresholds": np.concatenate([splits[1], *(leaf["thresholds"][part] for leaf, part in nodes)]),
         "starts": np.cumsum([0, *sizes]),
         "centres": centres,
         "low": low,
@@ -358,7 +350,7 @@ def solve_in_folder(
 
     def solve(cell: int) -> None:
         if solutions.find(cell) is None:
-            solutions.write(cell, cells.system(cell, kernel).at(alpha, last=True))
+            solutions.write(cell, CellSystem(cells, cell, kernel).at(alpha, last=True))
         step()
 
     run(solve, range(len(solutions)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ BY_WIDTH = tuple(_BY_WIDTH)
 FAMILIES = (*_BY_WIDTH, "linear", "polynomial", "poly", "cosine", "precomputed")
 
 
-def resolve_kernels(kernels: Any, rows: Rows) -> list[Kernel]:
+def resolve_kernels(kernels: Kernel | str | Iterable[object], rows: Rows) -> list[Kernel]:
     """The list of candidates that a `kernels` argument stands for.
 
     Examples
@@ -69,7 +69,7 @@ def resolve_kernels(kernels: Any, rows: Rows) -> list[Kernel]:
     return [kernel for item in listed for kernel in _member(item, rows)]
 
 
-def _member(item: Any, rows: Rows) -> list[Kernel]:
+def _member(item: object, rows: Rows) -> list[Kernel]:
     if isinstance(item, Kernel | str):
         return resolve_kernels(item, rows)
     raise InputError(sentence("Every item of kernels", "a kernel or a kernel name", repr(item)))
@@ -186,9 +186,9 @@ def width_ladder(rows: Rows, *, manhattan: bool = False, spreads: Array | None =
     return round_rungs(np.geomspace(0.25 * short, 8.0 * long, _WIDTHS))
 
 
-def round_rungs(ladder: Array) -> Array:
-    """To three digits: a ladder need not be exact, and people read it."""
-    return np.array([float(f"{rung:.3g}") for rung in ladder])
+def round_rungs(ladder: Array, digits: int = 3) -> Array:
+    """To a few digits: a ladder need not be exact, and people read it."""
+    return np.array([float(f"{rung:.{digits}g}") for rung in ladder])
 
 
 def resolve_alphas(alphas: AlphaLike, kernels: Sequence[Kernel], rows: Rows, n: int | None = None) -> Array:

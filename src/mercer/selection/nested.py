@@ -20,7 +20,7 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime.progress import Progress
-from mercer.selection.plan import SCORE_BYTES, Plan, Rates
+from mercer.selection.plan import SCORE_BYTES, Plan
 from mercer.selection.removals import Removals
 from mercer.selection.scoring import Truth
 from mercer.selection.search import Search
@@ -124,13 +124,11 @@ class NestedRun:
     plan: Plan
 
 
-def nested_plan(
-    search: Search, layout: NestedSets, kernels: Sequence[Kernel], alphas: Array, rates: Rates | None = None
-) -> Plan:
+def nested_plan(search: Search, layout: NestedSets, kernels: Sequence[Kernel], alphas: Array) -> Plan:
     """The route for all inner and outer fits."""
     kept = SCORE_BYTES * len(layout.inner) * search.scored_targets
     kept += 8 * search.problem.Y.shape[1] * len(layout.outer.rows)
-    return search.plan_for(layout.everything, kernels, alphas, kept, rates=rates, nested=True)
+    return search.plan_for(layout.everything, kernels, alphas, kept, nested=True)
 
 
 @underflow_is_zero

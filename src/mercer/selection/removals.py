@@ -190,17 +190,16 @@ class UsedSets:
         self.grouped = {i for members in self.groups.values() for i in members}
         few = [2 * len(rows) <= len(problem.used_rows) for rows in self.rows]
         self.closed = [i for i in range(len(removals)) if few[i] and i not in self.grouped]
-        self.at = {i: _within(self.rows[i], place[removals.tests[i]]) for i in ([] if self.single else self.closed)}
+        self.at: dict[int, Array | None] = {}
+        for i in [] if self.single else self.closed:
+            rows, tested = self.rows[i], place[removals.tests[i]]
+            self.at[i] = None if np.array_equal(tested, rows) else np.searchsorted(rows, used_only(tested))
         self.scattered = not removals.single and any(int((np.diff(rows) != 1).sum()) > 3 for rows in self.rows)
 
 
 def used_only(places: Array) -> Array:
     """Places among the rows with weight, without the -1 of rows that have none."""
     return places[places >= 0]
-
-
-def _within(rows: Array, places: Array) -> Array | None:
-    return None if np.array_equal(places, rows) else np.searchsorted(rows, places[places >= 0])
 
 
 def class_weights(numbers: Array, weights: Array) -> Array:

@@ -210,7 +210,7 @@ class Scoring:
 
     name: str
     quick: Callable[[Array, Array, Removals], Array] | None = None
-    loss: Callable[[Array, Array], Any] | None = None
+    loss: Callable[[Array, Array], object] | None = None
     scorer: Any = None
     pooled: bool = False
     needs_many: bool = False
@@ -431,14 +431,14 @@ def _from_scorer(name: str, scorer: Any, *, weighted: bool = False) -> Scoring:
     return Scoring(name, scorer=scorer, pooled=pooled, needs_many=metric in _OF_VARIANCE, weighted=weighted)
 
 
-def _plain(function: Any) -> Any:
+def _plain(function: object) -> object:
     """The function itself, without the arguments bound to it."""
     while isinstance(function, functools.partial):
         function = function.func
     return function
 
 
-def _refuse_no_loss(function: Any) -> None:
+def _refuse_no_loss(function: Callable[..., object]) -> None:
     """A plain function must be a loss of truth and prediction; the scores of scikit-learn grow with quality."""
     what, must_be = "A function given as scoring", "a loss, loss(y_true, y_pred), lower is better"
     plain = _plain(function)

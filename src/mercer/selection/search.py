@@ -358,7 +358,7 @@ def _restore(table: SearchTable, saved: Checkpoint, finished: Array) -> None:
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
 
 
-def fingerprint(*parts: Any) -> str:
+def fingerprint(*parts: object) -> str:
     """One number for data and settings; another one if anything in them differs.
 
     Arrays, numbers, texts and containers of them count by content, kernels by their class and parameters, functions by
@@ -387,13 +387,13 @@ def fingerprint(*parts: Any) -> str:
     return digest.hexdigest()
 
 
-def _digest(value: Any) -> str:
+def _digest(value: object) -> str:
     if isinstance(value, _PLAIN):
         return f"{type(value).__name__} {value!r}"
     return hashlib.sha256("\n".join(_content(value)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _content(value: Any) -> list[str]:
+def _content(value: object) -> list[str]:
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
         content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return ["array", str(value.dtype), str(value.shape), content]

@@ -1,10 +1,10 @@
-"""What is settled from a sample before a pass: landmarks, the offset of y, and how rows are summed."""
+"""What is settled before a pass: how many landmarks, which, from a sample; the offset of y, and how rows are summed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,10 +14,11 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
-from mercer.runtime.passes import run_pass
+from mercer.runtime.passes import Backend, run_pass
+from mercer.selection.plan import Rates
 from mercer.solvers.landmarks import Features, draw_landmarks
 from mercer.streaming.blocks import Block, Source
-from mercer.streaming.plan import drawing_bytes, landmark_count, sample_size
+from mercer.streaming.blocks.table import join
 from mercer.streaming.sums import Numbers, Side, State, SummedTargets
 
 # Estimated error that sums of kernel values may bring, which is 30 times what is found or more; beyond it every row is
@@ -25,10 +26,63 @@ from mercer.streaming.sums import Numbers, Side, State, SummedTargets
 ENOUGH = 2e-7
 _FAR = 3.0  # standard deviations from zero beyond which targets are far from it
 _FAR_LESS = 0.01  # share of what half of the features leave of a constant
+_FEW, _MOST = 500, 2000  # landmarks: all rows of a small table, and the most that nobody asked for
+_PER_ROOT = 4.0  # landmarks for the root of the number of rows
+_FLOOR = 100
+_SAMPLED = 5  # rows that landmarks are drawn from, for each landmark
+_LEAST_SAMPLE = 2000
+SHARE = 0.5  # of the memory there is, for the sums of one pass
 _LADDER_ROWS = 2000  # of the sample that say what is constant
 _MANY = 10**6  # rows, where nobody has counted them
 _FIRST = 1000  # rows per fold that are hashed to see whether every fold has some
 _AT_ONCE = 65_536  # rows read together where only their groups are looked at
+
+
+def landmark_count(n: int, kernels: int, folds: int, memory: float, seconds: float) -> int:
+    """The default number of landmarks.
+
+    The least of
+
+    ==================================  =====================================================================
+    n                                   a landmark more than there are rows tells nothing
+    max(500, 4 sqrt(n)), at most 2000   the error of the features falls below that of n noisy rows about there
+    what memory holds                   the sums of one kernel, folds x m^2 numbers, in half of it
+    what time allows                    kernel values, sums and models of all kernels within `seconds`, as predicted
+    ==================================  =====================================================================
+
+    but not less than 100 on account of time.
+
+    Examples
+    --------
+    >>> from mercer.streaming.landmarks import landmark_count
+    >>> landmark_count(300, 1, 10, 8e9, 120.0), landmark_count(100_000, 1, 10, 8e9, 120.0)
+    (300, 1264)
+    >>> landmark_count(10_000_000, 10, 10, 8e9, 120.0)
+    146
+    """
+    rates = Rates()
+    wanted = min(_MOST, max(_FEW, int(_PER_ROOT * math.sqrt(n))))
+    room = int(math.sqrt(SHARE * memory / (8.0 * folds)))
+    most = max(1, min(n, wanted, room))
+    while most > _FLOOR and max(kernels, 1) * _kernel_seconds(n, most, folds, rates) > seconds:
+        most = max(_FLOOR, int(0.97 * most))
+    return most
+
+
+def _kernel_seconds(n: int, m: int, folds: int, rates: Rates) -> float:
+    """Time of one kernel, rows whitened as they come: what is not known before the landmarks are."""
+    return float(n * m / rates.values + (2.0 * n + 8.0 * (folds + 1) * m) * m * m / rates.product)
+
+
+def sample_size(n: int | None, landmarks: int) -> int:
+    """Rows that ladders and landmarks are drawn from."""
+    wanted = max(_LEAST_SAMPLE, _SAMPLED * landmarks)
+    return wanted if n is None else min(n, wanted)
+
+
+def drawing_bytes(sample: int, landmarks: int) -> float:
+    """Memory that drawing landmarks from a sample takes: columns of its Gram matrix, theirs, and those of a crowd."""
+    return 8.0 * (landmarks * (1.2 * sample + 3.0 * landmarks) + 600.0 * sample)
 
 
 @dataclass(frozen=True)
@@ -68,13 +122,13 @@ class LandmarkChoice:
         return Features.of(kernel, sample[drawn], names)
 
 
-def draw_sample(source: Source, choice: LandmarkChoice, kernels: int, folds: int, seed: int, backend: Any) -> Block:
+def draw_sample(source: Source, choice: LandmarkChoice, kernels: int, folds: int, seed: int, backend: Backend) -> Block:
     """Rows that ladders, landmarks and the offset of y come from; afterwards the number of rows is known."""
     guess = choice.count(_MANY if source.rows is None else source.rows, kernels, folds)
     return source.sample(sample_size(source.rows, guess), np.random.default_rng([seed, 0]), backend)
 
 
-def rank_words(source: Source, sample: Block, folds: int, seed: int, backend: Any) -> Array | None:
+def rank_words(source: Source, sample: Block, folds: int, seed: int, backend: Backend) -> Array | None:
     """Words of all rows, or of all groups, in order, where folds by hash would leave one empty; None where they do not.
 
     The folds of a long table are all found in its first rows, or in the groups of the sample. Only where they are not,
@@ -98,8 +152,31 @@ def rank_words(source: Source, sample: Block, folds: int, seed: int, backend: An
     return words
 
 
+class FindDistinct:
+    """The work of a pass that collects what is distinct."""
+
+    def begin(self) -> State:
+        """None yet."""
+        return {}
+
+    def merge(self, a: State, b: State) -> State:
+        """What is in either of two states, in order and once."""
+        for name, found in b.items():
+            a[name] = np.unique(join([a[name], found])) if name in a else np.unique(found)
+        return a
+
+
+class FindLabels(FindDistinct):
+    """The work of a pass that collects the labels."""
+
+    def add(self, state: State, block: Block) -> None:
+        """Add the labels of a block."""
+        if block.Y is not None:
+            self.merge(state, {"labels": block.Y})
+
+
 @dataclass(frozen=True)
-class FindWords:
+class FindWords(FindDistinct):
     """The work of a pass that collects the words of all groups.
 
     Attributes
@@ -110,23 +187,9 @@ class FindWords:
 
     seed: int
 
-    def begin(self) -> State:
-        """None yet."""
-        return {"words": np.empty(0, dtype=np.uint64)}
-
     def add(self, state: State, block: Block) -> None:
         """Add the words of a block."""
         self.merge(state, {"words": words_of(block.start, len(block), self.seed, block.keys)})
-
-    def merge(self, a: State, b: State) -> State:
-        """The words of two states, in order and once."""
-        a["words"] = np.union1d(a["words"], b["words"])
-        return a
-
-
-def reading_passes(source: Source) -> int:
-    """Passes that a sample takes: none where rows can be had by number."""
-    return 0 if all(getattr(part, "take", None) for part in source.parts) else 1
 
 
 def numbers_of(sample: Block) -> Numbers:

@@ -2,77 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from mercer.data.checks import kind_of_names, one_kind
 from mercer.data.rows import Array
 from mercer.runtime import promise
-from mercer.selection.removals import Removals, label_targets
+from mercer.selection.removals import Removals
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.solvers.landmarks import Features
 from mercer.streaming.blocks import Block, Source
-from mercer.streaming.blocks.table import join
-from mercer.streaming.sums import State, assign_folds
+from mercer.streaming.sums import LabelLosses, State, assign_folds
 
 BY_ROWS = ("neg_mean_absolute_error", "max_error", "neg_max_error", "accuracy")
-
-
-@dataclass(frozen=True, eq=False)
-class LabelLosses:
-    """Targets that are labels: -1 and +1 for two classes, one-hot for more.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (classes,)
-        In order.
-    """
-
-    classes: Array
-
-    @cached_property
-    def offset(self) -> Array:
-        """None: such targets are near zero."""
-        return np.zeros(1 if len(self.classes) == 2 else len(self.classes))
-
-    def numbers(self, Y: Array) -> Array:
-        """Number of the class of each label; unknown labels are an error."""
-        from mercer.errors import InputError, sentence
-
-        kinds = [(kind_of_names("y", self.classes), "the classes"), (kind_of_names("y", Y), "these rows")]
-        one_kind("y", [(kind, where) for kind, where in kinds if kind is not None])
-        places = np.minimum(np.searchsorted(self.classes, Y), len(self.classes) - 1)
-        other = np.flatnonzero(self.classes[places] != Y)
-        if len(other):
-            known = ", ".join(map(repr, self.classes[:5].tolist())) + (", ..." if len(self.classes) > 5 else "")
-            raise InputError(sentence("Every label in y", f"one of {known}", repr(Y[other[:1]].tolist()[0])))
-        return np.asarray(places)
-
-    def table(self, Y: Array) -> Array:
-        """Numbers for least squares."""
-        return label_targets(self.numbers(Y), len(self.classes))
-
-
-class FindLabels:
-    """The work of a pass that collects the labels."""
-
-    def begin(self) -> State:
-        """None yet."""
-        return {}
-
-    def add(self, state: State, block: Block) -> None:
-        """Add the labels of a block."""
-        if block.Y is not None:
-            self.merge(state, {"labels": np.unique(block.Y)})
-
-    def merge(self, a: State, b: State) -> State:
-        """The labels of two states."""
-        for name, labels in b.items():
-            a[name] = np.unique(join([a[name], labels])) if name in a else labels
-        return a
 
 
 def class_counts(sums: Array, weights: Array, classes: int) -> Array:
@@ -140,6 +83,11 @@ class HeldOutLosses:
     labels: LabelLosses | None = None
     present: Array | None = None
 
+    @property
+    def _join(self) -> np.ufunc:
+        """What makes one loss of those of several rows: their sum, or the largest."""
+        return np.maximum if "max_error" in self.scoring else np.add
+
     def begin(self) -> State:
         """Nothing lost yet."""
         shape = (self.folds, self.others, self.alphas, 1 if self.labels is not None else self.targets)
@@ -150,12 +98,8 @@ class HeldOutLosses:
         for f, rows, predicted in held_out(self, block):
             truth = block.Y[rows]  # type: ignore[index]
             for k, values in enumerate(predicted):
-                found = self._losses(f, truth, values)
                 into = state[f"loss{k}"][f]
-                if "max_error" in self.scoring:
-                    np.maximum(into, found.max(axis=0), out=into)
-                else:
-                    into += found.sum(axis=0)
+                self._join(into, self._join.reduce(self._losses(f, truth, values), axis=0), out=into)
 
     def _losses(self, f: int, truth: Array, values: Array) -> Array:
         """Losses of every row: (rows, others, alphas, targets)."""
@@ -171,12 +115,9 @@ class HeldOutLosses:
         return right
 
     def merge(self, a: State, b: State) -> State:
-        """The sum of two states, in a."""
+        """The losses of two states as one, in a."""
         for name, values in b.items():
-            if "max_error" in self.scoring:
-                np.maximum(a[name], values, out=a[name])
-            else:
-                a[name] += values
+            self._join(a[name], values, out=a[name])
         return a
 
 
@@ -186,16 +127,9 @@ def held_out(work: HeldOutLosses, block: Block) -> Iterator[tuple[int, Array, li
     for f in np.unique(folds):
         rows = np.flatnonzero(folds == f)
         X, shape = np.ascontiguousarray(block.X[rows]), (len(rows), work.others, work.alphas, work.targets)
-        yield (
-            int(f),
-            rows,
-            [
-                (features.times(X, coefficients[f]) + constants[f]).reshape(shape)
-                for features, coefficients, constants in zip(
-                    work.features, work.coefficients, work.constants, strict=True
-                )
-            ],
-        )
+        kernels = zip(work.features, work.coefficients, work.constants, strict=True)
+        predicted = [(each.times(X, dual[f]) + constant[f]).reshape(shape) for each, dual, constant in kernels]
+        yield int(f), rows, predicted
 
 
 def collect_scores(
@@ -233,5 +167,4 @@ def collect_scores(
 
 def _each(scoring: Scoring, truth: Truth, values: Array, failures: list[str]) -> Array:
     """Scores of every alpha on every test set."""
-    alphas: Sequence[int] = range(values.shape[1])
-    return np.stack([scoring.by_split(truth, values[:, a], failures=failures) for a in alphas])
+    return np.stack([scoring.by_split(truth, values[:, a], failures=failures) for a in range(values.shape[1])])

@@ -13,7 +13,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError
 from mercer.runtime import run
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
-from mercer.solvers.lapack import lapack, leading, mirror, potrf, potrs, whiten_both
+from mercer.solvers.lapack import lapack, leading, mirror, potrf, solve_columns, whiten_both
 from mercer.streaming.sums import FoldSums, Side, State
 
 _WORK = 64  # numbers of work space that LAPACK's blocked routines take for each row
@@ -93,7 +93,7 @@ class Tridiagonal:
             _, _, solved, info = dptsv(self.diagonal + alpha, self.beside, B)
             if info == 0:
                 return np.asarray(solved)
-        values, vectors = self._spectrum()
+        values, vectors = self._spectrum
         kept = values > self.noise
         inside = vectors[:, kept].T @ B
         return np.asarray(vectors[:, kept] @ (inside / (values[kept] + alpha)[:, None]))
@@ -105,15 +105,14 @@ class Tridiagonal:
 
     def rank(self) -> int:
         """How many eigenvalues are more than rounding."""
-        return int((self._spectrum()[0] > self.noise).sum())
+        return int((self._spectrum[0] > self.noise).sum())
 
+    @cached_property
     def _spectrum(self) -> tuple[Array, Array]:
         from scipy.linalg import eigh_tridiagonal
 
-        if not hasattr(self, "_found"):
-            found: tuple[Array, Array] = eigh_tridiagonal(self.diagonal, self.beside, check_finite=False)
-            self._found = found
-        return self._found
+        found: tuple[Array, Array] = eigh_tridiagonal(self.diagonal, self.beside, check_finite=False)
+        return found
 
 
 class Shifted:
@@ -164,9 +163,7 @@ class Shifted:
 
     def solve(self, B: Array, alpha: float) -> Array:
         """(C + alpha I)^-1 B, for the alpha of the factor."""
-        right = np.array(B.T, order="C")  # a copy, also of a single row
-        potrs(self.factor, right)
-        return right.T
+        return solve_columns(self.factor, B)
 
     def rank(self) -> int:
         """All of them: alpha is more than rounding."""
@@ -294,18 +291,18 @@ class Moments:
 
     def squared_errors(self, fold: int, models: Models) -> Array:
         """Sum over the rows of a fold of squared residuals: v'M v for every alpha and target, (alphas, t)."""
-        size = models.weights.shape[1]
-        V = models.residual_vectors()
-        flat = np.ascontiguousarray(V.transpose(1, 0, 2)).reshape(V.shape[1], -1)
-        found = np.einsum("ij,ij->j", flat, self._leading(self.test[fold], size) @ flat)
-        return np.asarray(np.maximum(found, 0.0).reshape(V.shape[0], V.shape[2]))
+        M = self._leading(self.test[fold], models.weights.shape[1])
+        return np.asarray(np.maximum(_quadratic_forms(M, models.residual_vectors()), 0.0))
 
     def squared_terms(self, fold: int, models: Models) -> Array:
         """|v|'|M| |v|: the sum of the sizes of all terms of `squared_errors`, which rounding is relative to."""
-        V = np.abs(models.residual_vectors())
-        flat = np.ascontiguousarray(V.transpose(1, 0, 2)).reshape(V.shape[1], -1)
-        found = np.einsum("ij,ij->j", flat, np.abs(self.test[fold]) @ flat)
-        return np.asarray(found.reshape(V.shape[0], V.shape[2]))
+        return _quadratic_forms(np.abs(self.test[fold]), np.abs(models.residual_vectors()))
+
+
+def _quadratic_forms(M: Array, V: Array) -> Array:
+    """v'M v for every v of V (alphas x p x t)."""
+    flat = np.ascontiguousarray(V.transpose(1, 0, 2)).reshape(V.shape[1], -1)
+    return np.asarray(np.einsum("ij,ij->j", flat, M @ flat).reshape(V.shape[0], V.shape[2]))
 
 
 @dataclass(frozen=True, eq=False)

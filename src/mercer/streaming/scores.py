@@ -20,7 +20,6 @@ from mercer.runtime import run
 from mercer.selection.outcome import Measure, Outcome
 from mercer.selection.table import SearchTable, standard_error
 from mercer.streaming.models import SUMMED, Models, Moments
-from mercer.streaming.sums import State
 
 FROM_SUMS = ("neg_mean_squared_error", "neg_root_mean_squared_error", "r2")
 
@@ -41,8 +40,8 @@ class Swept:
         The worst condition number of the systems without one fold and of that of all rows.
     terms : ndarray of shape (folds, alphas, targets)
         Sizes of the terms that the losses without one fold are sums of.
-    weights, intercepts : ndarray or None
-        Models of every fold (and pair), (folds, folds or 1, alphas, r, t), for a second pass; None where there is none.
+    weights, intercepts : ndarray
+        Models of every fold (and pair), (folds, folds or 1, alphas, r, t), for a second pass; empty without one.
     """
 
     losses: Array
@@ -50,13 +49,8 @@ class Swept:
     final: Models
     condition: Array
     terms: Array
-    weights: Array | None = None
-    intercepts: Array | None = None
-
-    @property
-    def has_pairs(self) -> bool:
-        """Whether pairs of folds were left out."""
-        return bool(self.losses.shape[1] > 1)
+    weights: Array
+    intercepts: Array
 
 
 def sweep(moments: Moments, alphas: Array, *, nested: bool = False, keep: bool = False) -> Swept:
@@ -65,25 +59,21 @@ def sweep(moments: Moments, alphas: Array, *, nested: bool = False, keep: bool =
     r, others = moments.side.features.count, folds if nested else 1
     losses = np.full((folds, others, len(alphas), t), np.nan)
     half = np.empty((folds, len(alphas), t))
-    weights = np.empty((folds, others, len(alphas), r, t)) if keep else None
-    intercepts = np.empty((folds, others, len(alphas), t)) if keep else None
+    weights = np.empty((folds, others, len(alphas), r, t) if keep else 0)
+    intercepts = np.empty((folds, others, len(alphas), t) if keep else 0)
     size, conditions = max(1, r // 2), np.ones((folds + 1, len(alphas)))
     terms = np.empty((folds, len(alphas), t))
-
-    def note(tested: int, other: int, models: Models) -> None:
-        place = other if nested else 0
-        losses[tested, place] = moments.squared_errors(tested, models)
-        if weights is not None and intercepts is not None:
-            weights[tested, place], intercepts[tested, place] = models.weights, models.intercept
 
     def leave(pair: tuple[int, int]) -> None:
         f, g = pair
         system = moments.without(*{f, g})
         models = system.solve(alphas)
-        note(f, g, models)
-        if f != g:
-            note(g, f, models)
-        else:
+        for tested, other in {(f, g), (g, f)}:
+            place = other if nested else 0
+            losses[tested, place] = moments.squared_errors(tested, models)
+            if keep:
+                weights[tested, place], intercepts[tested, place] = models.weights, models.intercept
+        if f == g:
             conditions[f], terms[f] = system.condition(alphas), moments.squared_terms(f, models)
             half[f] = moments.squared_errors(f, moments.without(f, size=size).solve(alphas))
 
@@ -111,11 +101,6 @@ class Totals:
     rows: Array
     sums: Array
     squares: Array
-
-    @staticmethod
-    def of(state: State) -> Totals:
-        """The totals that a pass has found."""
-        return Totals(state["rows"], state["plain_sums"], state["plain_squares"])
 
     @property
     def spread(self) -> Array:
@@ -155,12 +140,17 @@ def scores_of(name: str, losses: Array, totals: Totals) -> Array:
     return np.asarray(-means.mean(axis=-1))
 
 
+def _without_own_fold(losses: Array) -> Array:
+    """Losses of plain cross-validation (folds, alphas, targets): each fold by the models without it alone."""
+    folds = np.arange(len(losses))
+    return np.asarray(losses[folds, folds if losses.shape[1] > 1 else 0])
+
+
 def table_of(
     name: str, kernels: Sequence[Kernel], alphas: Array, found: Sequence[Swept], losses: Sequence[Array], totals: Totals
 ) -> SearchTable:
     """The scores of plain cross-validation as any search has them."""
-    folds = np.arange(len(totals.rows))
-    own = [each[folds, folds if each.shape[1] > 1 else 0] for each in losses]
+    own = [_without_own_fold(each) for each in losses]
     scores = np.stack([scores_of(name, each, totals) for each in own])
     whole = [(each.max if "max_error" in name else each.sum)(axis=0, keepdims=True) for each in own]
     pooled = np.stack([scores_of(name, each, totals.pool())[0] for each in whole])
@@ -223,13 +213,11 @@ class LandmarkCheck:
 
 def landmark_check(swept: Swept, totals: Totals, landmarks: int) -> LandmarkCheck:
     """The first half of the landmarks against all of them, from the same sums."""
-    folds = np.arange(len(totals.rows))
-    own = swept.losses[folds, folds if swept.has_pairs else 0]
-    whole, half = (-scores_of("", each, totals) for each in (own, swept.half))  # folds, alphas
+    whole, half = (-scores_of("", each, totals) for each in (_without_own_fold(swept.losses), swept.half))
     best, best_half = whole[:, whole.mean(axis=0).argmin()], half[:, half.mean(axis=0).argmin()]
     gap = best_half - best
     unit = float(sizes(gap))  # so that squares exist
-    error = unit * float((gap / unit).std(ddof=1) / np.sqrt(len(folds)))
+    error = unit * float((gap / unit).std(ddof=1) / np.sqrt(len(gap)))
     return LandmarkCheck(landmarks, max(1, landmarks // 2), float(best.mean()), float(best_half.mean()), error)
 
 

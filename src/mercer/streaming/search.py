@@ -6,25 +6,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from mercer.data.rows import Array, File
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, MemoryRefusal, sentence
 from mercer.kernels.base import Kernel
-from mercer.runtime import available_bytes, promise
-from mercer.runtime.passes import PassCheckpoint, PassWork, run_pass
+from mercer.runtime import available_bytes, promise, readable
+from mercer.runtime.passes import Backend, PassCheckpoint, PassWork, run_pass
+from mercer.runtime.progress import duration
 from mercer.selection.outcome import Outcome
 from mercer.selection.plan import Rates
 from mercer.selection.scoring import Scoring
 from mercer.selection.search import fingerprint
 from mercer.selection.table import SearchTable
 from mercer.streaming.blocks import Source
-from mercer.streaming.landmarks import reading_passes
-from mercer.streaming.losses import BY_ROWS, HeldOutLosses, LabelLosses, classes_left, collect_scores
+from mercer.streaming.landmarks import SHARE, drawing_bytes, sample_size
+from mercer.streaming.losses import BY_ROWS, HeldOutLosses, classes_left, collect_scores
 from mercer.streaming.models import Moments
-from mercer.streaming.plan import StreamPlan, block_rows, group_kernels, stream_plan
 from mercer.streaming.scores import (
     FROM_SUMS,
     Swept,
@@ -33,7 +32,95 @@ from mercer.streaming.scores import (
     sweep,
     table_of,
 )
-from mercer.streaming.sums import FoldSums, Side, State, SummedTargets
+from mercer.streaming.sums import FoldSums, LabelLosses, Side, State, SummedTargets
+from mercer.text import Shown, counted, text_table
+
+_BLOCK_BYTES = 30e6  # of kernel values held at once; what is larger comes from the system anew for every block
+_ROWS_OF_A_FOLD = 300  # in a block, so that products are worth their while
+_LEAST_ROWS, _MOST_ROWS = 500, 16_384  # of a block
+
+
+def block_rows(widest: int, folds: int = 1) -> int:
+    """Rows read together: about 30 MB of kernel values, but some hundred rows of each fold."""
+    return int(min(_MOST_ROWS, max(_LEAST_ROWS, _ROWS_OF_A_FOLD * folds, _BLOCK_BYTES / (8.0 * widest))))
+
+
+def group_kernels(sizes: Sequence[int], memory: float) -> list[list[int]]:
+    """Kernels that share a pass: as many, in order, as there is memory for their sums (bytes each)."""
+    room = SHARE * memory
+    groups: list[list[int]] = []
+    held = math.inf
+    for k, size in enumerate(sizes):
+        if size > room:
+            raise MemoryRefusal(
+                f"Fitting one kernel needs {readable(size)} of memory for its landmarks and folds; at most half of the "
+                f"available {readable(memory)} is used. Use fewer landmarks or folds."
+            )
+        if held + size > room:
+            groups.append([])
+            held = 0.0
+        groups[-1].append(k)
+        held += size
+    return groups
+
+
+@dataclass(frozen=True, repr=False)
+class StreamPlan(Shown):
+    """What a pass, or several, over a stream will take.
+
+    Attributes
+    ----------
+    rows, columns : int
+        Of the table.
+    landmarks : tuple of int
+        For each kernel, those that tell something new.
+    alphas, folds, targets : int
+        How many of each; one fold where nothing is held out.
+    passes : int
+        Over all rows: those that sum, the one that scores predictions, and those that draw a sample where rows cannot
+        be had by number, or find the labels.
+    seconds : float
+        Predicted by fixed rates, reading not counted.
+    bytes : int
+        Predicted peak, beside what the reader holds.
+    block : int
+        Rows read together.
+    whitened : tuple of bool
+        For each kernel, whether every row is turned into features, or the sums at the end.
+    nested : bool
+        Whether pairs of folds are left out.
+    """
+
+    rows: int
+    columns: int
+    landmarks: tuple[int, ...]
+    alphas: int
+    folds: int
+    targets: int
+    passes: int
+    seconds: float
+    bytes: int
+    block: int
+    whitened: tuple[bool, ...]
+    nested: bool = False
+
+    def __str__(self) -> str:
+        low, high = min(self.landmarks), max(self.landmarks)
+        many = counted(low, "landmark") if low == high else f"{low} to {high} landmarks"
+        head = (
+            f"{counted(len(self.landmarks), 'kernel')} x {counted(self.alphas, 'alpha')} on "
+            f"{counted(self.rows, 'row')} with {many}" + (f", {self.folds} folds" if self.folds > 1 else "")
+        )
+        how = "rows whitened as they come" if all(self.whitened) else "sums whitened at the end"
+        if any(self.whitened) and not all(self.whitened):
+            how = (
+                f"rows of {counted(sum(self.whitened), 'kernel')} whitened as they come, sums of the others at the end"
+            )
+        if self.nested:
+            how += "; pairs of folds held out"
+        cells = [[counted(self.passes, "pass", "passes"), duration(self.seconds),
+                  readable(self.bytes), str(self.block), how]]  # fmt: skip
+        return head + "\n" + text_table(["passes", "time", "memory", "rows at once", "how"], cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +198,7 @@ class StreamedSearch:
     def work(self, group: Sequence[int]) -> FoldSums:
         """The first pass for some of the kernels."""
         sides = tuple(self.sides[k] for k in group)
-        how = self.intercept, self.weighted, self.folds > 1, self.ranked
-        return FoldSums(sides, self.targets, self.folds, self.seed, *how)
+        return FoldSums(sides, self.targets, self.folds, self.seed, self.intercept, self.weighted, self.ranked)
 
     @cached_property
     def groups(self) -> list[list[int]]:
@@ -125,24 +211,49 @@ class StreamedSearch:
         return self.reading.at_once or block_rows(max(self.work(range(len(self.sides))).sizes()), self.folds)
 
     def plan(self, rates: Rates | None = None) -> StreamPlan:
-        """What it will take."""
+        """What it will take; time by fixed rates or by those given."""
         source = self.reading.source
-        return stream_plan(
-            rows=int(source.rows or 0),
-            columns=source.width,
-            landmarks=[side.features.count for side in self.sides],
-            whitened=[side.whitened for side in self.sides],
-            alphas=len(self.alphas),
-            folds=self.folds,
-            targets=len(self.targets.offset),
-            groups=self.groups,
-            beside=self.weighted,
-            second_pass=self.route != "sums",
-            nested=self.nested,
-            block=self.block,
-            before=reading_passes(source) + isinstance(self.targets, LabelLosses),
-            rates=rates,
-        )
+        # a sample takes a pass where rows cannot be had by number, and finding the labels takes one
+        before = (source.take is None) + isinstance(self.targets, LabelLosses)
+        return StreamPlan(
+            int(source.rows or 0), source.width, tuple(side.features.count for side in self.sides), len(self.alphas),
+            self.folds, len(self.targets.offset), before + len(self.groups) + (self.route != "sums"),
+            self._seconds(rates or Rates()), self._bytes(), self.block, tuple(side.whitened for side in self.sides),
+            self.nested,
+        )  # fmt: skip
+
+    @property
+    def _models(self) -> int:
+        """Columns of the models that predict a row in the second pass; 0 where there is none."""
+        columns = len(self.alphas) * len(self.targets.offset) * (self.folds if self.nested else 1)
+        return 0 if self.route == "sums" else columns
+
+    def _seconds(self, rates: Rates) -> float:
+        """Predicted time, reading not counted."""
+        n, folds, targets = int(self.reading.source.rows or 0), self.folds, len(self.targets.offset)
+        seconds = rates.start
+        for side in self.sides:
+            m = side.features.count
+            p = float(m + 1 + targets)
+            products = n * p * p * (1.0 + self.weighted) + (n * float(m) ** 2 if side.whitened else 0.0)
+            seconds += n * m / rates.values + products / rates.product
+            systems = (folds if folds > 1 else 0) + (folds * (folds - 1) / 2 if self.nested else 0) + 1
+            # a tridiagonal form runs at about a sixth of the speed of products
+            seconds += systems * (8 * p**3 + 4 * p * p * targets * len(self.alphas)) / rates.product
+            if self._models:
+                seconds += n * m / rates.values + 2 * n * m * self._models / rates.product
+        return seconds
+
+    def _bytes(self) -> int:
+        """Predicted peak of memory, beside what the reader holds."""
+        n, sizes = int(self.reading.source.rows or 0), self.work(range(len(self.sides))).sizes()
+        landmarks = [side.features.count for side in self.sides]
+        held = max(sum(8 * self.folds * sizes[k] ** 2 * (1 + self.weighted) for k in group) for group in self.groups)
+        # models of every fold, in features and in kernel values, and what they predict for some rows
+        predicted = (len(landmarks) + 3) * -(-min(self.block, n) // self.folds)
+        held += 8 * self._models * (2 * self.folds * sum(landmarks) + predicted)
+        working = 8 * (self.block * max(sizes) * 1.3 + 6 * max(sizes) * max(sizes))
+        return int(max(held + working, drawing_bytes(sample_size(n, max(landmarks)), max(landmarks))))
 
     def run(self) -> StreamedResult:
         """All passes, and every score."""
@@ -156,7 +267,7 @@ class StreamedSearch:
         for turn, group in enumerate(self.groups):
             state, found = self._first_pass(turn, group)
             swept |= dict(zip(group, found, strict=True))
-        totals = Totals.of(state)
+        totals = Totals(state["rows"], state["plain_sums"], state["plain_squares"])
         failures: list[str] = []
         ordered = [swept[k] for k in range(len(self.sides))]
         if self.route == "predictions":
@@ -184,7 +295,7 @@ class StreamedSearch:
         # the next pass needs the room; what is left is of the folds, not of a kernel
         return {name: array for name, array in state.items() if array.ndim < 3}, found
 
-    def _settings(self, group: Sequence[int]) -> list[Any]:
+    def _settings(self, group: Sequence[int]) -> list[object]:
         """What another run must share to go on from a checkpoint."""
         sides = [[self.kernels[k], side.features.landmarks, side.whitened, side.constant] for k in group
                  for side in (self.sides[k],)]  # fmt: skip
@@ -207,8 +318,6 @@ class StreamedSearch:
         """What the second pass does: models in terms of kernel values."""
         coefficients, constants = [], []
         for side, each in zip(self.sides, swept, strict=True):
-            if each.weights is None or each.intercepts is None:  # pragma: no cover - sweep was asked to keep them
-                raise AssertionError
             folds, others, alphas, r, t = each.weights.shape
             flat = each.weights.transpose(3, 0, 1, 2, 4).reshape(r, -1)
             turned = side.features.coefficients(flat).reshape(r, folds, -1).transpose(1, 0, 2)
@@ -257,23 +366,18 @@ class PassReading:
     """
 
     source: Source
-    backend: Any = None
+    backend: Backend = None
     checkpoint: File = None
     at_once: int | None = None
     verbose: int = 0
 
-    def run(self, work: PassWork, at_once: int, words: str, suffix: str, settings: list[Any]) -> State:
+    def run(self, work: PassWork, at_once: int, words: str, suffix: str, settings: list[object]) -> State:
         """One pass; `settings` must be the same for a checkpoint to be gone on from."""
         kept = None
         if self.checkpoint is not None:
             mark = fingerprint(self.source.identity(), settings)
             kept = PassCheckpoint(f"{self.checkpoint}{suffix}", mark)
         return run_pass(
-            self.source,
-            work,
-            at_once=self.at_once or at_once,
-            backend=self.backend,
-            progress=words,
-            checkpoint=kept,
+            self.source, work, at_once=at_once, backend=self.backend, progress=words, checkpoint=kept,
             verbose=self.verbose,
-        )
+        )  # fmt: skip

@@ -10,34 +10,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
+from mercer.data.checks import kind_of_names, one_kind
 from mercer.data.hashing import fold_of
 from mercer.data.rows import Array
-from mercer.errors import InputError
+from mercer.errors import InputError, sentence
 from mercer.kernels.tiles import blocks
 from mercer.runtime import run, thread_count
+from mercer.selection.removals import label_targets
 from mercer.solvers.landmarks import Features
 from mercer.solvers.lapack import add_gram, add_panel, whiten
 from mercer.streaming.blocks import Block
 
 State = dict[str, Array]
 _PANEL = 192  # columns that a thread sums at a time
-
-
-class SummedTargets(Protocol):
-    """How what a table says of its rows becomes numbers; small and plain, for it is sent to workers."""
-
-    @property
-    def offset(self) -> Array:
-        """What is subtracted from them before anything is summed, (targets,)."""
-        ...
-
-    def table(self, Y: Array) -> Array:
-        """Numbers of shape (rows, targets)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +47,42 @@ class Numbers:
 
 
 @dataclass(frozen=True, eq=False)
+class LabelLosses:
+    """Targets that are labels: -1 and +1 for two classes, one-hot for more.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (classes,)
+        In order.
+    """
+
+    classes: Array
+
+    @cached_property
+    def offset(self) -> Array:
+        """None: such targets are near zero."""
+        return np.zeros(1 if len(self.classes) == 2 else len(self.classes))
+
+    def numbers(self, Y: Array) -> Array:
+        """Number of the class of each label; unknown labels are an error."""
+        kinds = [(kind_of_names("y", self.classes), "the classes"), (kind_of_names("y", Y), "these rows")]
+        one_kind("y", [(kind, where) for kind, where in kinds if kind is not None])
+        places = np.minimum(np.searchsorted(self.classes, Y), len(self.classes) - 1)
+        other = np.flatnonzero(self.classes[places] != Y)
+        if len(other):
+            known = ", ".join(map(repr, self.classes[:5].tolist())) + (", ..." if len(self.classes) > 5 else "")
+            raise InputError(sentence("Every label in y", f"one of {known}", repr(Y[other[:1]].tolist()[0])))
+        return np.asarray(places)
+
+    def table(self, Y: Array) -> Array:
+        """Numbers for least squares."""
+        return label_targets(self.numbers(Y), len(self.classes))
+
+
+SummedTargets: TypeAlias = Numbers | LabelLosses  # how what a table says of its rows becomes numbers
+
+
+@dataclass(frozen=True, eq=False)
 class Side:
     """One kernel of a pass.
 
@@ -74,11 +99,6 @@ class Side:
     features: Features
     whitened: bool
     constant: Array
-
-    @cached_property
-    def as_coefficients(self) -> Array:
-        """R^-1 u, which k(x, Z) is multiplied by."""
-        return self.features.coefficients(self.constant[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +117,6 @@ class FoldSums:
         Whether models have an unpenalized constant.
     weighted : bool
         Whether rows have weights.
-    scored : bool
-        Whether sums without weights are wanted beside the weighted ones.
     ranked : ndarray or None
         Words of all rows or groups where they are dealt to the folds by rank; None where the hash alone assigns them.
 
@@ -128,13 +146,12 @@ class FoldSums:
     seed: int
     intercept: bool
     weighted: bool = False
-    scored: bool = False
     ranked: Array | None = None
 
     @property
     def beside(self) -> bool:
-        """Whether there are unweighted sums beside."""
-        return self.weighted and self.scored
+        """Whether there are unweighted sums beside the weighted ones, to score the models without a fold by."""
+        return self.weighted and self.folds > 1
 
     def sizes(self) -> list[int]:
         """Length of a for each kernel."""
@@ -171,13 +188,11 @@ class FoldSums:
         for k, size in enumerate(self.sizes()):
             A = np.empty((len(X), size))
             self._fill(A, self.sides[k], X, Y)
+            if self.beside:
+                _add(state[f"test{k}"], A, cuts)
             if weights is not None:
-                if self.beside:
-                    _add(state[f"test{k}"], A, cuts)
                 A[weights == 0] = 0.0  # also where a row without weight is too large for the kernel
                 A *= np.sqrt(weights)[:, None]
-            elif self.beside:
-                _add(state[f"test{k}"], A, cuts)
             _add(state[f"train{k}"], A, cuts)
 
     def _fill(self, A: Array, side: Side, X: Array, Y: Array) -> None:
@@ -185,7 +200,7 @@ class FoldSums:
         side.features.against(X, out=A[:, :r])
         A[:, r] = 1.0
         if side.constant.any():
-            A[:, r] -= (A[:, :r] @ side.as_coefficients)[:, 0]
+            A[:, r] -= (A[:, :r] @ side.features.coefficients(side.constant[:, None]))[:, 0]
         A[:, r + 1 :] = Y
         if side.whitened:
             run(lambda rows: whiten(A[rows, :r], side.features.root), blocks(len(A)))

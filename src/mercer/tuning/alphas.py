@@ -95,16 +95,13 @@ class Predictor:
             return np.asarray(self.new.values @ solution.primal + solution.intercept)
         return np.asarray(times(self.kernel, self.new, self.rows, solution.dual) + solution.intercept)
 
-    def best_alpha(self, truth: Problem, start: float, least: float) -> tuple[float, Array]:
-        """The alpha near `start` with the least weighted squared error at the new rows, and the predictions there."""
-        values: dict[float, Array] = {}
+    def best_alpha(self, truth: Problem, start: float, least: float) -> float:
+        """The alpha near `start` with the least weighted squared error at the new rows."""
 
         def error(alpha: float) -> float:
-            values[alpha] = self(alpha)
-            return float(np.mean(truth.root[:, None] ** 2 * (values[alpha] - truth.Y) ** 2))
+            return float(np.mean(truth.root[:, None] ** 2 * (self(alpha) - truth.Y) ** 2))
 
-        alpha = downhill(error, start, (least, math.inf))
-        return alpha, values[alpha]
+        return downhill(error, start, (least, math.inf))
 
 
 def predict_new(kernel: Kernel, alpha: float, rows: Rows, problem: Problem, new: Rows) -> Array:

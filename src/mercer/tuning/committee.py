@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,12 +23,14 @@ from mercer.kernels.products import Linear
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, Stationary
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
+from mercer.runtime.threads import Job
 from mercer.solvers.problem import Problem, take_rows
 from mercer.tuning.alphas import LeaveOutErrors, Predictor, downhill
 from mercer.tuning.criterion import HeldOutCriterion, most_rows
 from mercer.tuning.descent import (
     Descent,
-    Start,
+    Step,
+    best_start,
     descend,
     least_alpha,
     typical_width,
@@ -36,7 +38,7 @@ from mercer.tuning.descent import (
     widths_of,
     with_parameters,
 )
-from mercer.tuning.weights import convex_weights
+from mercer.tuning.weights import Weigh, convex_weights, weigh_members, weights_of
 
 # Two steps that lower the log of the squared error by less than this are the last: first, and on more rows.
 _GAIN, _FINE = 2e-3, 1e-3
@@ -54,7 +56,7 @@ _LINEAR_SHARES = (0.1, 1.0, 10.0, 100.0)  # k(x, x) of a linear part, on the ave
 _LEFT_OUT = 1200  # rows up to which alpha comes from the leave-one-out error
 _ALONE = 5000  # systems of more rows than this are solved one after the other, each on all cores
 _HARDLY = 0.3  # a member that lowers the log of the squared error by less than this in a fold is tuned from all starts
-_HOPEFUL, _LEAST = 0.05, 0.02  # members of less weight are dropped: after the first rows, and in the end
+_HOPEFUL = 0.05  # members of less weight are dropped after the first rows
 _SMALLER = 0.6  # alpha of a model of two thirds of the rows times this is where the search for all rows begins
 _ALPHA_ON = 1200  # of more rows, so many at most are predicted from when alpha is chosen
 _FOR_ALL = 0.6  # from there alpha falls with the number of rows to this power
@@ -223,7 +225,7 @@ def fit_committee(
     recipes: Sequence[Recipe],
     folds: Array,
     *,
-    weigh: Callable[[Array, Array, Array | None], Array] = convex_weights,
+    weigh: Weigh = convex_weights,
     steps: int = _STEPS,
     time_budget: float | None = None,
     random_state: int = 0,
@@ -265,7 +267,7 @@ def fit_committee(
     rows, last = work.tune_on_all(by_fold, kept, started + budget)
     alphas, left_out, in_folds = work.choose_alphas(last, rows)
     held_out = work.predict_folds(by_fold, kept)[:, held]
-    mine = _weights(weigh, held_out, Y, of_rows)
+    mine = weights_of(weigh, held_out, Y, of_rows)
     rough[kept], weights = held_out, np.zeros(len(recipes))
     weights[kept] = mine
     errors = np.sqrt(np.mean((rough - Y) ** 2, axis=(1, 2)))
@@ -291,7 +293,7 @@ def fit_committee(
     return Committee(members, tried, voted, numbers, len(rows), without, clusters, base, fold_weights, *together)
 
 
-def each_on_all_cores(work: Callable[[Any], None], jobs: Sequence[Any], rows: int) -> None:
+def each_on_all_cores(work: Callable[[Job], None], jobs: Sequence[Job], rows: int) -> None:
     """Do `work` for every job on systems of so many rows: side by side, or large ones one after the other."""
     if rows <= _ALONE:
         run(work, jobs)
@@ -312,35 +314,8 @@ def past_residuals(Y: Array, folds: Array, times: Array | None) -> Array:
     return np.asarray(np.take_along_axis(off, better[None, None], axis=0)[0])
 
 
-def weigh_members(
-    weigh: Callable[[Array, Array, Array | None], Array], held_out: Array, Y: Array, of_rows: Array | None,
-    folds: Array, weights: Array | None = None,
-) -> tuple[Array, Array, Array]:  # fmt: skip
-    """Weights of members from held-out predictions (members x n x t); their mean, and the weights without each fold.
-
-    A row is predicted with weights that it has no part in. `weights`: those of all rows, if they are known.
-    """
-    weights = _weights(weigh, held_out, Y, of_rows) if weights is None else weights
-    voted, by_fold = np.empty_like(Y), np.empty((int(folds.max()) + 1, len(held_out)))
-    for fold in range(len(by_fold)):
-        rest, own = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        there = None if of_rows is None else of_rows[rest]
-        by_fold[fold] = _weights(weigh, held_out[:, rest], Y[rest], there) if len(rest) else weights
-        voted[own] = np.tensordot(by_fold[fold], held_out[:, own], axes=1)
-    return weights, voted, by_fold
-
-
-def _weights(
-    weigh: Callable[[Array, Array, Array | None], Array], held_out: Array, Y: Array, of: Array | None
-) -> Array:
-    """Weights of members from out-of-fold predictions; small ones are zero."""
-    found = weigh(held_out, Y, of)
-    found = np.where(found >= _LEAST, found, 0.0)
-    return np.asarray(found / found.sum())
-
-
 def _go_down(
-    criterion: HeldOutCriterion, start: Start | Descent, steps: int, deadline: float, gain: float = _FINE
+    criterion: HeldOutCriterion, start: Step | Descent, steps: int, deadline: float, gain: float = _FINE
 ) -> Descent:
     kernel, alpha, share = start.kernel, start.alpha, criterion.share
     if not isinstance(kernel, Stationary):
@@ -359,17 +334,17 @@ def tune_recipe(
     """
     columns = criterion.rows.width
     if isinstance(recipe.kernel, Linear):
-        return _go_down(criterion, Start(recipe.kernel, 1.0, math.inf), 1, deadline)
+        return _go_down(criterion, Step(math.inf, recipe.kernel, 1.0), 1, deadline)
     if recipe.linear and before is not None:
         sums = [share / columns * Linear() + before.kernel for share in _LINEAR_SHARES]
-        ends = [_go_down(criterion, Start(kernel, before.alpha, math.inf), 1, deadline) for kernel in sums]
+        ends = [_go_down(criterion, Step(math.inf, kernel, before.alpha), 1, deadline) for kernel in sums]
         return min(ends, key=lambda end: end.value)
     typical = typical_width(recipe.kernel, columns)
     widths: list[float | Array] = [typical]
     if recipe.columns and sensible is not None:
         widths = [np.full(columns, typical), sensible * (typical / typical_width(Matern(), columns))]
         widths += [] if before is None else widths_of(before.kernel, recipe.kernel, columns)
-    starts = [Start.at(criterion, recipe.kernel.set_params(width=width)) for width in widths]
+    starts = [best_start(criterion, recipe.kernel.set_params(width=width)) for width in widths]
     order = sorted(starts, key=lambda start: start.value)
     steps = steps if recipe.columns else max(6, steps // 2)
     best = _go_down(criterion, order[0], steps, deadline, _GAIN)
@@ -401,7 +376,7 @@ def tune_metrics(
 
     def begin_again(recipe: Recipe) -> None:
         widths = widths_of(best.kernel, recipe.kernel, columns)
-        starts = [Start.at(few, recipe.kernel.set_params(width=width)) for width in widths]
+        starts = [best_start(few, recipe.kernel.set_params(width=width)) for width in widths]
         again = _go_down(few, min(starts, key=lambda start: start.value), _STEPS, math.inf)
         if again.value < ends[recipe.name][0].value:
             ends[recipe.name] = [again]
@@ -541,7 +516,7 @@ class FoldWork:
                 return
             ends = [by_name[self.recipes[i].name] for by_name in by_fold]
             pairs = [_mean_of(ends), *((end.kernel, end.alpha) for end in ends)]
-            starts = [Start(*pair, criterion.at(*pair, slopes=False).value) for pair in pairs]
+            starts = [Step(criterion.at(*pair, slopes=False).value, *pair) for pair in pairs]
             steps = max(8, self.steps // (2 if n <= 700 else 4))
             found[i] = _go_down(criterion, min(starts, key=lambda start: start.value), steps, deadline)
 
@@ -559,15 +534,7 @@ class FoldWork:
         """
         n, t = self.table.problem.Y.shape
         many = n > _LEFT_OUT or self.ordered
-        found: dict[int, float] = {}
-        if many:
-            place = -1 if self.ordered else 0
-            train, test = self._some(self.train[place], _ALPHA_ON), self.table.part(self.test[place])
-
-            def alpha_of(i: int) -> None:
-                found[i] = self._alpha_of_fold(last[i], train, test, self._held_out(place, train.rows))
-
-            each_on_all_cores(alpha_of, list(last), n)
+        found = self._alphas_of_fold(last) if many else dict[int, float]()
         if self.ordered:
             self.progress.step()
             return found, None, None
@@ -588,12 +555,19 @@ class FoldWork:
         self.progress.step()
         return found, left_out, in_folds
 
-    def _alpha_of_fold(self, end: Descent, train: TrainingTable, test: TrainingTable, new: Rows) -> float:
-        """alpha for all rows, from the one with the least error at `new`, the rows of a fold, predicted from others."""
-        predict = Predictor(end.kernel, train.rows, train.problem, new)
-        alpha, _ = predict.best_alpha(test.problem, _SMALLER * end.alpha, least_alpha(len(train.rows)))
-        more = float((len(train.rows) / len(self.folds)) ** _FOR_ALL)
-        return max(more * alpha, least_alpha(len(self.folds)))
+    def _alphas_of_fold(self, last: dict[int, Descent]) -> dict[int, float]:
+        """alpha of each member for all rows, from the one with the least error at the rows of a fold."""
+        place, found, n = -1 if self.ordered else 0, dict[int, float](), len(self.folds)
+        train, test = self._some(self.train[place], _ALPHA_ON), self.table.part(self.test[place])
+        new, m = self._held_out(place, train.rows), len(train.rows)
+
+        def choose(i: int) -> None:
+            predict = Predictor(last[i].kernel, train.rows, train.problem, new)
+            alpha = predict.best_alpha(test.problem, _SMALLER * last[i].alpha, least_alpha(m))
+            found[i] = max(float((m / n) ** _FOR_ALL) * alpha, least_alpha(n))
+
+        each_on_all_cores(choose, list(last), n)
+        return found
 
     def predict_folds(self, by_fold: FoldEnds, members: list[int]) -> Array:
         """Out-of-fold predictions of the members that are left (members x n x t)."""

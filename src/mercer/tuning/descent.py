@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,10 +18,12 @@ from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Laplacian, Matern, Stationary
 from mercer.kernels.views import Mapped, On
+from mercer.selection.ladders import round_rungs
 from mercer.solvers.dual import DualSystem
 from mercer.solvers.gram import training_matrix
-from mercer.tuning.criterion import HeldOutCriterion, Point
+from mercer.tuning.criterion import Criterion, HeldOutCriterion
 
+Objective: TypeAlias = Criterion | HeldOutCriterion  # what is minimized
 # Limits: of widths in spreads of their columns, of others in multiples of the start, of alpha in those of k(x, x).
 _WIDTHS, _OTHERS, _ALPHAS = (1e-2, 1e4), (1e-3, 1e3), (1e-9, 1e3)
 # No eigenvalue of K exceeds its trace, so with alpha above this share of it six digits can be trusted.
@@ -49,19 +51,9 @@ def per_column(kernel: Kernel, columns: int) -> Kernel:
     return kernel.set_params(**members) if members else kernel
 
 
-class Objective(Protocol):
-    """What is minimized: a number with its slopes at any kernel and alpha, for these rows."""
-
-    rows: Rows
-    shift: float
-
-    def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
-        """The criterion, and how it changes."""
-
-
 @dataclass(frozen=True)
 class Step:
-    """Where the search stood: the criterion, the kernel and alpha."""
+    """Where a search stands or begins: the criterion, the kernel and alpha."""
 
     value: float
     kernel: Kernel
@@ -214,10 +206,7 @@ def least_alpha(n: int) -> float:
 
 def round_parameters(kernel: Kernel) -> Kernel:
     """To six digits: an optimum is flat, and people read it."""
-    short = {
-        name: np.array([float(f"{number:.6g}") for number in value.ravel()]).reshape(value.shape)
-        for name, value in kernel.tunable().items()
-    }
+    short = {name: round_rungs(value.ravel(), 6).reshape(value.shape) for name, value in kernel.tunable().items()}
     return with_parameters(kernel, short)
 
 
@@ -267,7 +256,7 @@ def descend(
 
     Parameters
     ----------
-    criterion : Objective
+    criterion : Criterion or HeldOutCriterion
         What is minimized.
     kernel, alpha : Kernel, float
         Where to begin.
@@ -335,7 +324,7 @@ def widths_by_sensitivity(criterion: HeldOutCriterion) -> Array:
     squared inverse widths stays that of the isotropic kernel.
     """
     columns = criterion.rows.width
-    start = Start.at(criterion, Matern(typical_width(Matern(), columns), nu=2.5))
+    start = best_start(criterion, Matern(typical_width(Matern(), columns), nu=2.5))
     smooth = descend(criterion, start.kernel, start.alpha, steps=_SMOOTH_STEPS, gain=_SMOOTH_GAIN)
     rows, problem = criterion.rows, criterion.problem
     system = DualSystem(training_matrix(smooth.kernel, rows), problem.weights, intercept=True, certified=True)
@@ -365,15 +354,7 @@ def widths_of(kernel: Kernel, like: Kernel, columns: int) -> list[Array]:
     return [each * math.sqrt(2.0 * float(np.sum(each**-2.0))) for each in (width, np.sqrt(width))]
 
 
-@dataclass(frozen=True)
-class Start:
-    """Where a search begins, and the criterion there."""
-
-    kernel: Kernel
-    alpha: float
-    value: float
-
-    @classmethod
-    def at(cls, criterion: HeldOutCriterion, kernel: Kernel) -> Start:
-        """A kernel with the best of five alphas."""
-        return cls(kernel, *criterion.best_alpha(kernel, FIRST_ALPHAS))
+def best_start(criterion: HeldOutCriterion, kernel: Kernel) -> Step:
+    """A kernel with the best of five alphas."""
+    alpha, value = criterion.best_alpha(kernel, FIRST_ALPHAS)
+    return Step(value, kernel, alpha)

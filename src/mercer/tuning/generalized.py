@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -24,9 +24,9 @@ from mercer.selection.removals import label_numbers
 from mercer.selection.table import mean_with_error
 from mercer.solvers.gram import times, training_matrix
 from mercer.solvers.losses import Loss, Softmax, label_loss
-from mercer.solvers.newton import Optimum, Task
-from mercer.tuning.committee import Committee, Member, TrainingTable, trained_on, weigh_members
-from mercer.tuning.weights import loss_weights
+from mercer.solvers.newton import Task
+from mercer.tuning.committee import Committee, Member, TrainingTable, trained_on
+from mercer.tuning.weights import loss_weights, weigh_members, weights_of
 
 Reading: TypeAlias = Callable[[Array], tuple[Loss, Array]]
 """From the targets of a committee (n, t) to a loss and its own targets (n,)."""
@@ -40,15 +40,6 @@ _MEMBERS = 3  # heaviest members that are tried; one fewer of more than two clas
 _ROWS, _MOST = 2000, 4e11  # rows, and floating-point operations, up to which the committee is tried
 _NEWTON = 24  # factorizations for each member and fold
 _LEAST_CURVATURE = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class _Path:
-    """One member in folds: its alpha, and values at held-out rows by the models without their folds (n, outputs)."""
-
-    alpha: float
-    values: Array
-    loss: float
 
 
 def read_labels(Y: Array) -> tuple[Loss, Array]:
@@ -92,28 +83,28 @@ def generalized_committee(
         members.append(Member("linear", Linear(), 1.0, 0.0, 0.0, "as given", []))
         kernels.append([Linear()] * count)
     weights = np.ones(n) if table.problem.weights is None else table.problem.weights
-    paths: list[_Path | None] = [None] * len(members)
+    paths: list[tuple[float, Array, float] | None] = [None] * len(members)
 
     def follow(place: int) -> None:
         paths[place] = _follow(kernels[place], table, committee, loss, y, weights / weights.mean(), deadline)
 
     run(follow, range(len(members)))
-    found = [(member, path, own) for member, path, own in zip(members, paths, kernels, strict=True) if path is not None]
+    found = [(member, own, *path) for member, own, path in zip(members, kernels, paths, strict=True) if path]
     if not found:
         return None
-    held_out = np.array([path.values for _, path, _ in found])
+    held_out = np.array([values for _, _, _, values, _ in found])
     given = table.problem.Y, table.problem.weights, committee.folds
     weigh = partial(loss_weights, read)
-    shares = weigh_members(weigh, held_out, *given)[0]
+    shares = weights_of(weigh, held_out, *given[:2])
     used = np.flatnonzero(shares)
     _, voted, by_fold = weigh_members(weigh, held_out[used], *given, shares[used])
     tried = [
-        replace(member, alpha=path.alpha, weight=float(share), error=path.loss)
-        for (member, path, _), share in zip(found, shares, strict=True)
+        replace(member, alpha=alpha, weight=float(share), error=error)
+        for (member, _, alpha, _, error), share in zip(found, shares, strict=True)
     ]
     return replace(
         committee, members=[tried[i] for i in used], tried=tried, held_out=voted, fold_weights=by_fold,
-        by_fold=[[(found[i][2][fold], found[i][1].alpha) for i in used] for fold in range(count)],
+        by_fold=[[(found[i][1][fold], tried[i].alpha) for i in used] for fold in range(count)],
         left_out=None, in_folds=None,
     )  # fmt: skip
 
@@ -121,8 +112,11 @@ def generalized_committee(
 def _follow(
     kernels: Sequence[Kernel], table: TrainingTable, committee: Committee, loss: Loss, y: Array, weights: Array,
     deadline: float,
-) -> _Path | None:  # fmt: skip
-    """Fit one member without each fold for smaller and smaller alphas; None without time, or for a kernel of zeros."""
+) -> tuple[float, Array, float] | None:  # fmt: skip
+    """Fit one member without each fold for smaller and smaller alphas; None without time, or for a kernel of zeros.
+
+    Returns the best alpha, values at held-out rows by the models without their folds (n x outputs), and their loss.
+    """
     Z, folds, jobs = table.rows, committee.folds, []
     for fold, kernel in enumerate(kernels):
         train, test = np.flatnonzero(trained_on(folds, fold)), np.flatnonzero(folds == fold)
@@ -151,7 +145,7 @@ def _follow(
             best, since = (alpha, values, losses), 0
         if largest > _CERTAIN:
             break
-    return None if best is None else _Path(best[0], best[1], float(best[2].mean()))
+    return None if best is None else (best[0], best[1], float(best[2].mean()))
 
 
 def _is_better(losses: Array, before: Array, clusters: Array | None) -> bool:
@@ -174,13 +168,8 @@ def as_ridge(
     best = task.minimize(100.0 * alpha, None, _ENOUGH)
     for factor in (10.0, 1.0):
         best = task.minimize(factor * alpha, best.f, _ENOUGH if factor > 1.0 else _FINAL)
-    v = max(_mean_curvature(best), _LEAST_CURVATURE)
+    curvature = loss.curvature(y, best.f)
+    if isinstance(loss, Softmax):  # which has probabilities in their place
+        curvature = curvature * (1.0 - curvature)
+    v = max(float(np.mean(each[:, None] * curvature)), _LEAST_CURVATURE)
     return alpha / v, best.f + alpha * best.a / v
-
-
-def _mean_curvature(best: Optimum) -> float:
-    task = best.task
-    found = task.loss.curvature(task.y, best.f)
-    if isinstance(task.loss, Softmax):  # which has probabilities in their place
-        found = found * (1.0 - found)
-    return float(np.mean(task.weights[:, None] * found))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -239,7 +238,7 @@ def tune_rows(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rando
     )  # fmt: skip
 
 
-def _refuse_untunable(kernel: Kernel, bounds: Any) -> None:
+def _refuse_untunable(kernel: Kernel, bounds: dict[str, tuple[float, float]] | None) -> None:
     """Validate kernel and `bounds`."""
     names = kernel.tunable()
     if not names:
@@ -285,7 +284,7 @@ def _problem(kernel: Kernel, X: XLike, y: YLike, sample_weight: PerRow, *, inter
     return take_used(rows, problem)
 
 
-def _shape(given: Any) -> str:
+def _shape(given: YLike) -> str:
     return f"{type(given).__name__} of shape {np.shape(given)}"
 
 

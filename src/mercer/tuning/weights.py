@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
 from mercer.data.rows import Array
 from mercer.selection.removals import label_numbers
 from mercer.solvers.losses import Loss
+
+Weigh: TypeAlias = Callable[[Array, Array, Array | None], Array]  # of held-out predictions, targets, sample weights
+_LEAST = 0.02  # members of less weight are dropped in the end
 
 
 def convex_weights(held_out: Array, Y: Array, rows: Array | None = None) -> Array:
@@ -121,3 +125,27 @@ def loss_weights(
         return float(each @ loss.rows(y, values)), shares * (gradient - shares @ gradient)
 
     return np.asarray(softmax(minimize(mean_loss, np.zeros(len(held_out)), jac=True, method="L-BFGS-B").x))
+
+
+def weigh_members(
+    weigh: Weigh, held_out: Array, Y: Array, of_rows: Array | None, folds: Array, weights: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Weights of members from held-out predictions (members x n x t); their mean, and the weights without each fold.
+
+    A row is predicted with weights that it has no part in. `weights`: those of all rows, if they are known.
+    """
+    weights = weights_of(weigh, held_out, Y, of_rows) if weights is None else weights
+    voted, by_fold = np.empty_like(Y), np.empty((int(folds.max()) + 1, len(held_out)))
+    for fold in range(len(by_fold)):
+        rest, own = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        there = None if of_rows is None else of_rows[rest]
+        by_fold[fold] = weights_of(weigh, held_out[:, rest], Y[rest], there) if len(rest) else weights
+        voted[own] = np.tensordot(by_fold[fold], held_out[:, own], axes=1)
+    return weights, voted, by_fold
+
+
+def weights_of(weigh: Weigh, held_out: Array, Y: Array, of: Array | None) -> Array:
+    """Weights of members from out-of-fold predictions; small ones are zero."""
+    found = weigh(held_out, Y, of)
+    found = np.where(found >= _LEAST, found, 0.0)
+    return np.asarray(found / found.sum())

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -19,9 +19,19 @@ from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, sentence
 from mercer.runtime.disk import SourceStamp
 from mercer.runtime.memory import promise
-from mercer.streaming.blocks.cells import Naming, as_column, as_labels, refuse_kind
 from mercer.streaming.blocks.source import Part, Source
-from mercer.streaming.blocks.table import Block, Columns, Layout, RolesGiven, find_roles, pick
+from mercer.streaming.blocks.table import (
+    Block,
+    Columns,
+    Layout,
+    Naming,
+    RolesGiven,
+    as_column,
+    as_labels,
+    find_roles,
+    pick,
+    refuse_kind,
+)
 
 _LEAST = 8192  # rows of a part: fewer are not worth a task
 _MOST = 64  # parts of a table
@@ -49,10 +59,10 @@ class MappedArray:
     """
 
     stamp: SourceStamp
-    dtype: Any
+    dtype: np.dtype[np.generic]
     whole: tuple[int, ...]
     offset: int
-    order: Any
+    order: Literal["C", "F"]
     first: int
     last: int
 
@@ -72,13 +82,18 @@ class MappedArray:
         return replace(self, first=self.first + start, last=self.first + stop)
 
 
-def as_stored(values: Any) -> Any:
+Stored: TypeAlias = Array | MappedArray
+Frame: TypeAlias = nw.DataFrame[Any]
+
+
+def as_stored(values: object) -> Stored:
     """An array; a map of a file as a `MappedArray`, unless it holds what the file does not."""
-    root = values
     if not isinstance(values, np.memmap):
         return as_names(values)
+    root = values
     while isinstance(root.base, np.memmap):
         root = root.base
+    order: Literal["C", "F"] | None
     order = "C" if values.flags.c_contiguous else "F" if values.flags.f_contiguous else None
     if root.filename is None or root.mode == "c" or order is None or values.dtype.hasobject or not values.size:
         return np.asarray(values)
@@ -88,7 +103,7 @@ def as_stored(values: Any) -> Any:
     return MappedArray(SourceStamp.of(root.filename), values.dtype, values.shape, offset, order, 0, len(values))
 
 
-def open_npy(path: Path) -> Any:
+def open_npy(path: Path) -> Stored:
     """An array in a `.npy` file."""
     try:
         return as_stored(np.load(path, mmap_mode="r", allow_pickle=False))
@@ -98,7 +113,7 @@ def open_npy(path: Path) -> Any:
         raise InputError(f"{str(path)!r} cannot be read: {problem.strerror or problem}.") from None
 
 
-def fingerprint(values: Any) -> str:
+def fingerprint(values: Stored) -> str:
     """A text that is another one where the contents differ.
 
     Files are known by name, size and times of change, arrays beyond a quarter of a gigabyte by 4096 of their rows.
@@ -114,7 +129,7 @@ def fingerprint(values: Any) -> str:
     return digest.hexdigest()
 
 
-def open_arrays(X: XLike, asked: RolesGiven) -> Source:
+def open_arrays(X: Stored, asked: RolesGiven) -> Source:
     """A table of numbers with what belongs to it."""
     if len(X.shape) != 2:
         got = f"{X.shape[0]} numbers" if len(X.shape) == 1 else f"{len(X.shape)} dimensions"
@@ -126,7 +141,7 @@ def open_arrays(X: XLike, asked: RolesGiven) -> Source:
     return _open((X, Y, weights, keys), Layout(X.shape[1], labels=asked.labels))
 
 
-def as_frame(X: XLike) -> Any:
+def as_frame(X: XLike) -> Frame | None:
     """A DataFrame of pandas, polars, pyarrow or another library that narwhals knows; None for what is none."""
     try:
         frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -136,7 +151,7 @@ def as_frame(X: XLike) -> Any:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def open_frame(frame: Any, asked: RolesGiven) -> Source:
+def open_frame(frame: Frame, asked: RolesGiven) -> Source:
     """A DataFrame, whose columns are read once into arrays."""
     layout = frame_layout(frame.columns, asked)
     promise(8 * len(frame) * len(layout.columns_read), "X as an array", "Save it as Parquet, which is read in blocks.")
@@ -145,14 +160,14 @@ def open_frame(frame: Any, asked: RolesGiven) -> Source:
     return _open(read_frame(frame, layout, others), layout)
 
 
-def frame_layout(names: Sequence[Any], asked: RolesGiven) -> Layout:
+def frame_layout(names: Sequence[object], asked: RolesGiven) -> Layout:
     """Which column of a DataFrame is what; targets that are columns of it are called so."""
     layout = find_roles(names, asked.where(named=True), "X")
     targets = "y" if layout.labels or layout.target_names is None else "X"
     return replace(layout, called=("X", targets, "sample_weight", "groups"))
 
 
-def read_frame(frame: Any, layout: Layout, others: Sequence[Any], row: int = 0) -> Columns:
+def read_frame(frame: Frame, layout: Layout, others: Sequence[Stored | None], row: int = 0) -> Columns:
     """The columns of a DataFrame, whose first row has this number; `others` are y, weights and groups given apart."""
     places = {str(name): place for place, name in enumerate(frame.columns)}
 
@@ -164,7 +179,7 @@ def read_frame(frame: Any, layout: Layout, others: Sequence[Any], row: int = 0) 
     return X, Y, weights, keys
 
 
-def _beside(values: Any, what: str, rows: int) -> Any:
+def _beside(values: object, what: str, rows: int) -> Stored | None:
     """What goes with the rows of X, as long as X."""
     if values is None:
         return None
@@ -199,7 +214,8 @@ def _open(columns: Columns, layout: Layout) -> Source:
     step = max(_LEAST, -(-rows // _MOST))
     parts = tuple(array_part(columns, layout, first, min(first + step, rows)) for first in range(0, rows, step))
     whole = array_part(columns, layout, 0, rows)
-    return Source(parts, layout, rows=rows, whole=whole, identity=partial(_identity, columns, layout))
+    identity, take = partial(_identity, columns, layout), partial(pick, columns)
+    return Source(parts, layout, rows=rows, whole=whole, take=take, identity=identity)
 
 
 def _identity(columns: Columns, layout: Layout) -> str:
@@ -214,7 +230,7 @@ def array_part(columns: Columns, layout: Layout, start: int, stop: int) -> Part:
         for column in columns
     )
     own = (X, Y, weights, keys)
-    return Part(start, stop - start, layout, partial(_read_arrays, own), start, partial(pick, own))
+    return Part(start, stop - start, layout, partial(_read_arrays, own), start)
 
 
 def _read_arrays(columns: Columns, part: Part, skip: int, at_once: int) -> Iterator[Block]:

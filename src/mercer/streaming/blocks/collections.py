@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import getitem
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from mercer.data.rows import XLike
 from mercer.errors import InputError, sentence
 from mercer.runtime.dask import compute, delayed
 from mercer.streaming.blocks.arrays import array_part, as_frame, fingerprint, frame_layout, read_frame, refuse_length
-from mercer.streaming.blocks.cells import Naming, as_labels
 from mercer.streaming.blocks.source import Part, Source
-from mercer.streaming.blocks.table import Block, Columns, Layout, RolesGiven
+from mercer.streaming.blocks.table import Block, Columns, Layout, Naming, RolesGiven, as_labels
+
+Lazy: TypeAlias = Any  # a collection of Dask, or a Delayed object: what one partition of it will be; or an array
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +34,12 @@ class LazyPart:
         The columns.
     """
 
-    pieces: tuple[Any, ...]
+    pieces: tuple[Lazy, ...]
     start: int
     rows: int
     layout: Layout
 
-    def fill(self, values: Sequence[Any]) -> Part:
+    def fill(self, values: Sequence[XLike]) -> Part:
         """The part with what its pieces were computed to be."""
         X, *others = values
         if len(X) != self.rows:
@@ -47,10 +48,11 @@ class LazyPart:
                 "computation deterministic, or persist X."
             )
         Y, weights, keys = (None if other is None else np.asarray(other) for other in others)
-        if self.layout.names is None:
+        frame = None if self.layout.names is None else as_frame(X)
+        if frame is None:
             columns: Columns = (np.asarray(X), Y, weights, keys)
         else:
-            columns = read_frame(as_frame(X), self.layout, (Y, weights, keys), self.start)
+            columns = read_frame(frame, self.layout, (Y, weights, keys), self.start)
         part = array_part(columns, self.layout, 0, self.rows)
         return replace(part, start=self.start, number=self.start)
 
@@ -84,12 +86,12 @@ def open_collection(X: XLike, asked: RolesGiven) -> Source:
     return Source(parts, layout, rows=starts[-1], identity=lambda: repr([layout, *map(_token, tokens)]))
 
 
-def _is_lazy(value: Any) -> bool:
+def _is_lazy(value: object) -> bool:
     """Whether something is a collection of Dask."""
     return hasattr(value, "__dask_graph__") and type(value).__module__.partition(".")[0].startswith("dask")
 
 
-def _refuse_kinds(X: XLike, asked: RolesGiven, others: list[list[Any]], tables: list[Any]) -> None:
+def _refuse_kinds(X: XLike, asked: RolesGiven, others: list[list[Lazy]], tables: list[Lazy]) -> None:
     """Refuse labels or keys that are of one kind in a partition and of another kind in the next.
 
     Their type settles it. Where Dask only knows that they are objects, each partition is asked for its kind.
@@ -106,12 +108,12 @@ def _refuse_kinds(X: XLike, asked: RolesGiven, others: list[list[Any]], tables: 
         one_kind(what, [(kind, f"partition {place}") for place, kind in enumerate(kinds) if kind is not None])
 
 
-def _kind(what: str, names: Any) -> str | None:
+def _kind(what: str, names: object) -> str | None:
     """Kind of the labels or keys of one partition."""
     return kind_of_names(what, as_labels(np.asarray(names), Naming(what)))
 
 
-def _partitions(value: Any) -> list[Any]:
+def _partitions(value: Lazy) -> list[Lazy]:
     """Delayed objects, one per stretch of rows."""
     if hasattr(value, "npartitions") and not hasattr(value, "chunks"):
         return list(value.to_delayed())
@@ -125,7 +127,7 @@ def _partitions(value: Any) -> list[Any]:
     return list(value.to_delayed().ravel())
 
 
-def _lengths(value: Any, pieces: list[Any]) -> list[int]:
+def _lengths(value: Lazy, pieces: list[Lazy]) -> list[int]:
     """Rows of each partition; one pass over the lengths where Dask does not know them."""
     chunks = getattr(value, "chunks", None)
     if chunks is None or np.isnan(chunks[0]).any():
@@ -133,7 +135,7 @@ def _lengths(value: Any, pieces: list[Any]) -> list[int]:
     return [int(length) for length in chunks[0]]
 
 
-def _cut_like(value: Any, what: str, lengths: list[int]) -> list[Any]:
+def _cut_like(value: Lazy, what: str, lengths: list[int]) -> list[Lazy]:
     """Something with one row per row of X, cut like X."""
     if value is None:
         return [None] * len(lengths)
@@ -152,7 +154,7 @@ def _cut_like(value: Any, what: str, lengths: list[int]) -> list[Any]:
     return _partitions(value.rechunk({0: tuple(lengths)}))
 
 
-def _token(value: Any) -> Any:
+def _token(value: Lazy) -> object:
     """What Dask itself knows a collection by; arrays by contents."""
     if _is_lazy(value):
         return value.__dask_tokenize__()

@@ -9,7 +9,8 @@ from datetime import date
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,14 +18,27 @@ from mercer.data.checks import kind_of, one_kind
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.runtime.disk import SourceStamp
-from mercer.streaming.blocks.cells import ENCODE, FILL, Naming, as_column
 from mercer.streaming.blocks.source import Part, Source
-from mercer.streaming.blocks.table import Block, Columns, Layout, RolesGiven, find_roles
+from mercer.streaming.blocks.table import (
+    ENCODE,
+    FILL,
+    Block,
+    Columns,
+    Layout,
+    Naming,
+    RolesGiven,
+    as_column,
+    find_roles,
+)
 from mercer.tables.cells import Where, text_cells
 from mercer.tables.delimited import Delimited, read_delimited
 from mercer.tables.parquet import LongTable, blocks_of, distinct_texts, files_of, parquet_file, pyarrow
 from mercer.tables.reading import no_file
 from mercer.tables.values import MISSING_WORDS, NumberStyle, find_style
+
+if TYPE_CHECKING:
+    from pyarrow import DataType, Schema, Table
+    from pyarrow.csv import CSVStreamingReader
 
 TEXTS = frozenset({".csv", ".tsv"})
 _LEAST = 65_536  # rows of a part of a Parquet file: row groups with fewer are taken together
@@ -104,7 +118,7 @@ class TextReader:
             raise self._refusal(str(problem)) from None
         self.stamp.check()
 
-    def _open_reader(self, package: Any, layout: Layout, at_once: int) -> Any:
+    def _open_reader(self, package: ModuleType, layout: Layout, at_once: int) -> CSVStreamingReader:
         from pyarrow import csv
 
         types = dict.fromkeys(layout.columns_read, package.string()) | dict.fromkeys(layout.numbers, package.float64())
@@ -205,7 +219,7 @@ def open_parquet(path: Path, asked: RolesGiven) -> Source:
     return Source(tuple(parts), layout, rows=start, identity=lambda: identity, what=path.name)
 
 
-def _parquet_layout(schema: Any, asked: RolesGiven, what: str) -> Layout:
+def _parquet_layout(schema: Schema, asked: RolesGiven, what: str) -> Layout:
     """Which column is what; those in which pandas keeps names of rows are no inputs."""
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     return find_roles(schema.names, asked, what, [name for name in index if isinstance(name, str)])
@@ -271,7 +285,7 @@ def file_layout(path: Path, asked: RolesGiven) -> tuple[Layout, bool]:
 # Columns of pyarrow's
 
 
-def _columns(batch: Any, part: Part, first: int) -> Columns:
+def _columns(batch: Table, part: Part, first: int) -> Columns:
     """A batch or table of pyarrow's, of which the first row is row `first` of a part, by the roles of its columns."""
     what, row = part.layout.called[0], part.number + first
 
@@ -296,20 +310,20 @@ def _columns(batch: Any, part: Part, first: int) -> Columns:
     return part.layout.read(numbers, values)
 
 
-def _holds_numbers(kind: Any) -> bool:
+def _holds_numbers(kind: DataType) -> bool:
     """Whether a column of this Arrow type holds numbers."""
     from pyarrow import types
 
     return any(is_kind(kind) for is_kind in (types.is_floating, types.is_integer, types.is_boolean, types.is_decimal))
 
 
-def _refuse_type(kind: Any, name: str, what: str) -> None:
+def _refuse_type(kind: DataType, name: str, what: str) -> None:
     """Refuse a column that holds no numbers."""
     if not _holds_numbers(kind):
         raise InputError(sentence(f"Column {name!r} of {what}", "numbers", str(kind), ENCODE))
 
 
-def _kind_of_type(kind: Any) -> str:
+def _kind_of_type(kind: DataType) -> str:
     """Kind of keys or labels by their Arrow type, as `kind_of` has it."""
     from pyarrow import types
 

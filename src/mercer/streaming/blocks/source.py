@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +12,11 @@ from mercer.data.hashing import row_words
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.runtime.memory import promise
-from mercer.runtime.passes import run_pass
+from mercer.runtime.passes import Backend, run_pass
 from mercer.streaming.blocks.table import Block, Columns, Layout, join, pick, regroup
+
+if TYPE_CHECKING:
+    from mercer.streaming.blocks.collections import LazyPart
 
 _AT_ONCE = 65_536  # rows read together where only a few of them are kept
 _STRETCH = 2**20  # rows hashed together
@@ -35,8 +38,6 @@ class Part:
         `read(part, skip, at_once)` gives blocks, made by `part.check`, that begin at row `skip` of the part or earlier.
     number : int
         What messages call the first row.
-    take : callable or None
-        The columns of the rows with given numbers, where rows can be had by number.
     """
 
     start: int
@@ -44,7 +45,6 @@ class Part:
     layout: Layout
     read: Callable[[Part, int, int], Iterable[Block]]
     number: int = 0
-    take: Callable[[Array], Columns] | None = None
 
     def check(self, columns: Columns, first: int) -> Block:
         """A block of columns as they were read, of which the first row is row `first` of the part."""
@@ -78,6 +78,8 @@ class Source:
         What to call it.
     whole : Part, default=None
         All of it as one part, where that reads in longer stretches.
+    take : callable, default=None
+        The columns of the rows with given numbers, where rows can be had by number.
     here_only : str, default=""
         Why it cannot be read on other machines; empty where it can.
 
@@ -94,19 +96,20 @@ class Source:
 
     def __init__(
         self,
-        parts: tuple[Any, ...],
+        parts: tuple[Part | LazyPart, ...],
         layout: Layout,
         *,
         rows: int | None,
         identity: Callable[[], str],
         what: str = "X",
         whole: Part | None = None,
+        take: Callable[[Array], Columns] | None = None,
         here_only: str = "",
     ) -> None:
         self.parts, self.rows, self.what, self.here_only = parts, rows, what, here_only
         self.width, self.names = layout.width, layout.names
         self.targets, self.target_names, self.targets_1d = layout.targets, layout.target_names, layout.flat
-        self.identity, self._whole = identity, whole
+        self.identity, self.take, self._whole, self._layout = identity, take, whole, layout
         if rows == 0:
             raise InputError(sentence(what, "a table with rows", "none"))
 
@@ -144,7 +147,7 @@ class Source:
                 "time it is read."
             )
 
-    def sample(self, count: int, rng: np.random.Generator, backend: Any = "serial") -> Block:
+    def sample(self, count: int, rng: np.random.Generator, backend: Backend = "serial") -> Block:
         """Rows drawn without replacement, each with the same chance, in the order of the table.
 
         They are the rows whose hashed numbers are smallest, hence the same ones however the table is cut, read or
@@ -167,15 +170,15 @@ class Source:
         if count < 1:
             raise InputError(sentence("The number of rows of a sample", "at least 1", count))
         self._promise(count, "A sample", "Draw fewer rows.")
-        seed, whole = int(rng.integers(2**63)), self._whole
-        if whole is None or whole.take is None:
+        seed, n = int(rng.integers(2**63)), int(self.rows or 0)
+        if self.take is None:
             return Sampling.block(run_pass(self, Sampling(count, seed), at_once=_AT_ONCE, backend=backend))
         drawn: dict[str, Array] = {}
-        for start in range(0, whole.rows or 0, _STRETCH):
-            words = row_words(start, min(_STRETCH, (whole.rows or 0) - start), seed)
+        for start in range(0, n, _STRETCH):
+            words = row_words(start, min(_STRETCH, n - start), seed)
             kept = _least(words, count)
             Sampling(count, seed).merge(drawn, {"words": words[kept], "rows": start + kept})
-        return whole.layout.check(whole.take(drawn["rows"]), 0, drawn["rows"])
+        return self._layout.check(self.take(drawn["rows"]), 0, drawn["rows"])
 
 
 def _least(words: Array, count: int) -> Array:
