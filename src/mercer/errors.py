@@ -22,11 +22,10 @@ from __future__ import annotations
 
 import difflib
 import json
-import sys
 import warnings
 from collections.abc import Callable, Iterable
+from inspect import currentframe
 from string import Template
-from types import FrameType
 from typing import Self
 
 _INSIDE = ("mercer", "sklearn", "joblib")  # packages whose frames warnings do not point to
@@ -180,7 +179,7 @@ class UnfamiliarRowsWarning(MercerWarning):
 def warn(message: str | Warning, category: type[Warning] | None = None) -> None:
     """Issue a warning that points to the caller's line: the first one outside of mercer, scikit-learn and joblib."""
     level = 1
-    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - Python 3.11 has no other way
+    frame = currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)

@@ -52,14 +52,20 @@ class Rows:
 
     __slots__ = ("_centre", "_derived", "_lock", "_origin", "_parent", "names", "values")
 
-    def __init__(self, values: Any, names: Sequence[str] | None = None, centre: Array | None = None) -> None:
+    def __init__(
+        self,
+        values: Any,
+        names: Sequence[str] | None = None,
+        centre: Array | None = None,
+        *,
+        cut: tuple[Rows | None, slice] = (None, slice(None)),
+    ) -> None:
         if isinstance(values, np.ndarray) and values.flags.writeable:
             values = values.view()
             values.flags.writeable = False  # users' functions see the caller's own numbers
         self.values: Any = values
         self.names = None if names is None else tuple(names)
-        self._parent: Rows | None = None
-        self._origin = slice(None)
+        self._parent, self._origin = cut  # the rows that these are a part of
         self._derived: dict[Hashable, Rows] = {}
         self._centre = centre
         self._lock = threading.RLock()
@@ -71,9 +77,7 @@ class Rows:
         return Rows, (self.values, self.names)
 
     def __getitem__(self, block: slice) -> Rows:
-        part = Rows(self.values[block], self.names)
-        part._parent, part._origin = self, block
-        return part
+        return Rows(self.values[block], self.names, cut=(self, block))
 
     @property
     def sparse(self) -> bool:
