@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 QUICK := tests/test_import.py tests/models/test_models.py::test_the_file_is_a_safetensors_file tests/cli/test_fitting.py \
 	tests/streaming/test_blocks.py tests/streaming/test_blocks_kinds.py tests/data/test_samples.py tests/displays \
 	tests/tables/test_encoder.py tests/tables/test_frames.py tests/cli/test_running_report.py \
-	tests/estimators/test_ridge.py tests/estimators/test_nystroem_dask.py tests/lab/test_answers.py tests/lab/test_uploads.py \
+	tests/estimators/test_ridge.py tests/estimators/test_nystroem_dask.py tests/lab/test_answers.py tests/lab/test_files_uploads.py \
 	tests/lab/test_server.py::test_the_page_and_its_files_are_there_with_a_strict_policy
 
 help:  ## list the targets
@@ -55,7 +55,7 @@ test: $(VENV)/.test  ## run the tests; only some: make test ARGS="-k nested"
 	$(PYTEST) --durations=10 $(ARGS)
 
 # Tests that open a browser trace little Python and take long.
-BROWSER := tests/lab/test_server_page.py tests/lab/test_exports_static.py tests/report/test_rendering_browser.py
+BROWSER := tests/lab/test_server_page.py tests/lab/test_files_static.py tests/report/test_rendering_browser.py
 cover: $(VENV)/.test  ## run the tests without drawn cases, with branch coverage
 	$(PYTEST) -m "not soak" --cov --cov-report=term $(BROWSER:%=--ignore=%)
 

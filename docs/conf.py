@@ -47,7 +47,7 @@ numpydoc_class_members_toctree = False
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one
 import messages  # noqa: E402
 
-from mercer.lab.exports import write_static  # noqa: E402
+from mercer.lab.files import write_static  # noqa: E402
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",

@@ -42,7 +42,7 @@ from mercer.solvers import DualSystem
 from mercer.solvers.gram import times, training_matrix
 from mercer.solvers.problem import Problem
 from mercer.text import counted
-from mercer.tuning.alphas import leave_one_out
+from mercer.tuning.held_out import leave_one_out
 
 __all__ = (
     "IdaSet", "IdaSplit", "Qm7", "cv", "krr", "load_ida", "load_qm7", "mean_absolute_error", "squared_error",

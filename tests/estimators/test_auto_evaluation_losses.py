@@ -10,7 +10,7 @@ from mercer.data.rows import Rows
 from mercer.errors import InputError
 from mercer.estimators.auto_evaluation import candidate_loss, logarithms, lowers_loss, without_zeros
 from mercer.kernels import Gaussian
-from mercer.solvers.losses import LOSSES
+from mercer.solvers.problem import LOSSES
 from mercer.tuning.generalized import as_ridge
 
 pytestmark = pytest.mark.slow

@@ -1,7 +1,4 @@
-"""Full conformal sets against their definition: every candidate refitted to n + 1 rows, for many values of z.
-
-Covers: estimators.intervals.
-"""
+"""Full conformal sets against their definition: every candidate refitted to n + 1 rows, for many values of z."""
 
 import warnings
 

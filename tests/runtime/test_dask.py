@@ -1,6 +1,6 @@
 """Passes on a cluster: real workers in processes of their own, one of them killed for real.
 
-Covers: streaming.blocks.collections.
+Covers: streaming.blocks.opening.
 """
 
 import os

@@ -1,6 +1,6 @@
 """P of one kernel and alpha, in each of its forms, against the matrix written out.
 
-Covers: solvers.leave_out_primal, solvers.problem.
+Covers: solvers.leave_out_primal.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from sklearn.model_selection import LeaveOneOut
 
 from mercer import KernelRidge, cross_validate
 from mercer.kernels import Gaussian, Linear
-from mercer.solvers.lapack import mirror
+from mercer.solvers.cholesky import mirror
 from mercer.solvers.leave_out import Inverted, LeaveOut, SingularError, Spectral
 from mercer.solvers.leave_out_primal import Explicit
 from mercer.solvers.primal import PrimalSystem

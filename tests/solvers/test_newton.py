@@ -9,8 +9,8 @@ from sklearn.linear_model import GammaRegressor, LogisticRegression, PoissonRegr
 from drawn import CASES, SOAK
 from mercer.estimators.loss_models import minimize as minimize_loss
 from mercer.kernels import Gaussian, Matern
-from mercer.solvers.losses import Expectile, Gamma, Huber, Logistic, Pinball, Poisson, Softmax, Squared
 from mercer.solvers.newton import Task
+from mercer.solvers.problem import Expectile, Gamma, Huber, Logistic, Pinball, Poisson, Softmax, Squared
 
 SMOOTH = {
     "squared": Squared(),

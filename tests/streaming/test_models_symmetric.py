@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.kernels.tiles import blocks
-from mercer.solvers.lapack import add_gram, add_panel, mirror, whiten, whiten_both
+from mercer.solvers.cholesky import add_gram, add_panel, mirror, whiten, whiten_both
 from mercer.streaming.models import Shifted, Tridiagonal
 from oracles import with_spectrum
 

@@ -1,6 +1,6 @@
 """Searches over streams: every score, nested ones included, equals refitting the same landmarks from raw rows.
 
-Covers: streaming.landmarks, streaming.losses, streaming.scores.
+Covers: streaming.landmarks, streaming.scores, streaming.scores.
 """
 
 import numpy as np
@@ -22,8 +22,7 @@ from mercer.streaming.landmarks import (
     sample_size,
     sides_of,
 )
-from mercer.streaming.losses import HeldOutLosses, classes_left
-from mercer.streaming.scores import LandmarkCheck, landmark_check
+from mercer.streaming.scores import HeldOutLosses, LandmarkCheck, classes_left, landmark_check
 from mercer.streaming.search import PassReading, StreamedSearch, block_rows, group_kernels
 from mercer.streaming.sums import LabelLosses
 

@@ -8,7 +8,6 @@ from mercer.data.rows import Rows
 from mercer.kernels import Gaussian, Matern
 from mercer.solvers.problem import Problem, take_rows
 from mercer.tuning import committee as module
-from mercer.tuning.alphas import LeaveOutErrors, predict_new
 from mercer.tuning.committee import (
     CLASSIFICATION,
     REGRESSION,
@@ -19,6 +18,7 @@ from mercer.tuning.committee import (
     past_residuals,
 )
 from mercer.tuning.descent import descend, least_alpha
+from mercer.tuning.held_out import LeaveOutErrors, predict_new
 
 pytestmark = pytest.mark.slow
 

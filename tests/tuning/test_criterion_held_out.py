@@ -9,8 +9,8 @@ from mercer.data import as_rows
 from mercer.errors import MercerError
 from mercer.kernels import Cosine, Gaussian, Laplacian, Linear, Matern
 from mercer.solvers.problem import Problem, take_rows
-from mercer.tuning.alphas import predict_new
 from mercer.tuning.criterion import Distances, HeldOutCriterion, most_rows
+from mercer.tuning.held_out import predict_new
 
 KERNELS = [
     *(make(width) for make in (Gaussian, Laplacian) for width in (1.7, [0.8, 3.0, 1.2, 40.0])),

@@ -13,7 +13,7 @@ from mercer.selection.removals import label_targets
 from mercer.solvers.problem import Problem
 from mercer.tuning.committee import CLASSIFICATION, TrainingTable, fit_committee
 from mercer.tuning.generalized import as_ridge, generalized_committee, read_labels
-from mercer.tuning.weights import log_loss_weights, loss_weights
+from mercer.tuning.held_out import log_loss_weights, loss_weights
 
 
 def drawn(classes, n=90, seed=0):

@@ -11,9 +11,9 @@ from mercer import tune
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid, Words
 from mercer.solvers.problem import Problem, take_rows
-from mercer.tuning.alphas import leave_one_out, predict_new, start_alpha
 from mercer.tuning.criterion import Criterion
 from mercer.tuning.descent import per_column
+from mercer.tuning.held_out import leave_one_out, predict_new, start_alpha
 from mercer.tuning.tune import Settings, _problem, scale_widths, tune_rows
 from oracles import kernel_ridge
 from refits import held_out

@@ -301,7 +301,7 @@ def run_inspect(path: str, *, as_json: bool) -> None:
 
 def run_lab(table: str | None, port: int, *, browser: bool, folder: str | None) -> None:
     """`mercer lab`."""
-    from mercer.lab.exports import write_static
+    from mercer.lab.files import write_static
 
     if folder is not None:
         if table is not None:

@@ -39,8 +39,7 @@ from mercer.estimators.ridge import KernelRidge
 from mercer.kernels import Kernel
 from mercer.selection.outcome import ROOT_MEAN_SQUARE, SIGNAL, Outcome, doubt, numbers_text
 from mercer.selection.table import standard_error
-from mercer.solvers.losses import LOSSES, Loss
-from mercer.solvers.problem import Problem
+from mercer.solvers.problem import LOSSES, Loss, Problem
 from mercer.tables import TableEncoder
 from mercer.text import Text, counted
 from mercer.tuning.committee import REGRESSION, TrainingTable

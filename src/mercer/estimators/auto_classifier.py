@@ -33,7 +33,7 @@ from mercer.tables import TableEncoder
 from mercer.text import Text, counted
 from mercer.tuning.committee import CLASSIFICATION, TrainingTable
 from mercer.tuning.generalized import as_ridge, generalized_committee, read_labels
-from mercer.tuning.weights import log_loss_weights
+from mercer.tuning.held_out import log_loss_weights
 
 
 class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]

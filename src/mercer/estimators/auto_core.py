@@ -53,7 +53,7 @@ from mercer.tuning.committee import (
     fit_committee,
     trained_on,
 )
-from mercer.tuning.weights import convex_weights
+from mercer.tuning.held_out import convex_weights
 
 # Folds that members are tuned without; of few rows, of which a third would be missed, more.
 _FOLDS, _MORE_FOLDS, _MOST_FOLDS = 3, (200, 5), (120, 10)

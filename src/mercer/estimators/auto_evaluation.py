@@ -15,7 +15,7 @@ from mercer.errors import InputError, LeakageWarning, sentence, warn
 from mercer.estimators.targets import class_numbers
 from mercer.selection.outcome import numbers_text
 from mercer.selection.table import mean_with_error
-from mercer.solvers.losses import LOSSES, Loss
+from mercer.solvers.problem import LOSSES, Loss
 from mercer.tables import TableEncoder
 from mercer.text import listed
 from mercer.tuning.committee import Committee

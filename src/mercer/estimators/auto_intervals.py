@@ -15,8 +15,8 @@ from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import MEAN_LOSSES, logarithms, without_zeros
 from mercer.estimators.auto_members import refuse_extra
 from mercer.estimators.inputs import coverage_of
+from mercer.estimators.intervals import ResidualScale, check_levels
 from mercer.estimators.local import LocalRidge
-from mercer.estimators.quantiles import ResidualScale, check_levels
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import (
     METHODS,
@@ -29,8 +29,8 @@ from mercer.insight.intervals import (
 )
 from mercer.kernels import Kernel
 from mercer.solvers.problem import Problem, take_rows
-from mercer.tuning.alphas import predict_new
 from mercer.tuning.committee import Committee, Member
+from mercer.tuning.held_out import predict_new
 
 AUTO_METHODS = ("residuals", *METHODS)
 # Rows up to which the factors that jackknife+ is made of stay with their models.

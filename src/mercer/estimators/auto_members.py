@@ -39,7 +39,7 @@ from mercer.tuning.committee import (
     trained_on,
     tune_metrics,
 )
-from mercer.tuning.weights import weigh_members
+from mercer.tuning.held_out import weigh_members
 
 _SYSTEMS = 1024, 2560  # rows of a system, at least and at most; candidates are compared on the smallest
 _SQUARES = 3e10  # n times the square of the rows of a system

@@ -17,9 +17,9 @@ from mercer.data.rows import Array, ClassWeight, File, PerRow, Rows, XLike, YLik
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import set_kernel_params, store, warn_if_not_mercer
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, coverage_of
+from mercer.estimators.intervals import ResidualScale, check_levels
 from mercer.estimators.nystroem_base import check_columns, need_targets
 from mercer.estimators.parameters import is_positive_only, resolve, validate
-from mercer.estimators.quantiles import ResidualScale, check_levels
 from mercer.estimators.search_core import warn_if_ill
 from mercer.estimators.targets import CalibratedMixin, Targets, Temperature
 from mercer.insight.intervals import Coverage, check_confidence

@@ -27,7 +27,7 @@ from mercer.selection.ladders import resolve_alphas, resolve_kernels, warn_of_sc
 from mercer.selection.scoring import resolve_scoring
 from mercer.solvers.problem import Problem
 from mercer.text import counted, plain
-from mercer.tuning.alphas import start_alpha
+from mercer.tuning.held_out import start_alpha
 
 _VERIFIED = 20  # rows that verify=True refits
 

@@ -15,16 +15,16 @@ from mercer.data.rows import AlphaLike, Array, ClassWeight, Estimator, PerRow, X
 from mercer.errors import ConvergenceWarning, InputError, sentence, warn
 from mercer.estimators.base import KernelEstimator, store
 from mercer.estimators.inputs import as_sample_weight, width_of
+from mercer.estimators.intervals import check_levels
 from mercer.estimators.parameters import validate
-from mercer.estimators.quantiles import check_levels
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.targets import LabelsMixin, Targets
 from mercer.kernels import Kernel
 from mercer.runtime import promise
-from mercer.runtime.threads import blas_for
+from mercer.runtime.resources import blas_for
 from mercer.solvers.gram import times, training_matrix
-from mercer.solvers.losses import LOSSES, Expectile, Huber, Loss, Pinball, label_loss
 from mercer.solvers.newton import Optimum, Task
+from mercer.solvers.problem import LOSSES, Expectile, Huber, Loss, Pinball, label_loss
 
 _HUBER = 1.345  # standard deviations of normal noise that give 95 % of the efficiency of least squares
 _NORMAL = 1.4826  # standard deviation of normal noise over its median absolute deviation

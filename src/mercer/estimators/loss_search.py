@@ -28,14 +28,14 @@ from mercer.estimators.targets import LabelsMixin, Targets
 from mercer.kernels.base import Kernel
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
-from mercer.runtime.threads import blas_for
+from mercer.runtime.resources import blas_for
 from mercer.selection.ladders import resolve_alphas, resolve_kernels
 from mercer.selection.removals import Removals
 from mercer.selection.scoring import Classes, Scoring, Truth, resolve_scoring
 from mercer.selection.table import SearchTable
 from mercer.solvers.gram import training_matrix
-from mercer.solvers.losses import Loss, Pinball, label_loss
 from mercer.solvers.newton import LEVERAGE, Optimum, Task
+from mercer.solvers.problem import Loss, Pinball, label_loss
 from mercer.text import Text, counted
 
 _REPLAYED = 5  # splits of the best candidate that are refitted

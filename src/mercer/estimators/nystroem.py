@@ -35,8 +35,8 @@ from mercer.selection.removals import label_numbers
 from mercer.solvers.landmarks import Features
 from mercer.solvers.plan import digits_left
 from mercer.solvers.problem import Problem
-from mercer.streaming.losses import class_counts
 from mercer.streaming.models import SUMMED, Moments
+from mercer.streaming.scores import class_counts
 from mercer.streaming.search import StreamedSearch, StreamPlan
 from mercer.streaming.sums import FoldSums, State
 from mercer.text import counted, round_numbers, text_below

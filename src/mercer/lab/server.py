@@ -35,10 +35,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from mercer.errors import InputError, MercerError
 from mercer.lab.answers import ANSWERS, answer, plain
-from mercer.lab.exports import EXPORTS, MODULES, export, page_text
+from mercer.lab.files import EXPORTS, LARGEST, MODULES, Uploads, export, page_text
 from mercer.lab.jobs import Jobs
 from mercer.lab.questions import Answer
-from mercer.lab.uploads import LARGEST, Uploads
 
 LOOPBACK = "127.0.0.1"
 FILES = {"": "index.html", "style.css": "style.css"} | {name: name for name in (*MODULES, "remote.js")}

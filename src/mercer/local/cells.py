@@ -27,10 +27,9 @@ from mercer.runtime import run
 from mercer.selection.candidate import weigh
 from mercer.selection.ladders import column_spreads
 from mercer.solvers import DualSystem
-from mercer.solvers.cholesky import largest_eigenvalue, rich_start
+from mercer.solvers.cholesky import largest_eigenvalue, potrf, potri, rich_start, solve_columns
 from mercer.solvers.dual import Eigendecomposition
 from mercer.solvers.gram import times
-from mercer.solvers.lapack import potrf, potri, solve_columns
 from mercer.solvers.leave_out import Dual, Inverted, SingularError, Spectral
 from mercer.solvers.problem import Problem, take_rows
 

@@ -14,15 +14,15 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.local.cells import CellProblem, CellSystem, LocalFit, spread_of_columns
 from mercer.runtime import run, thread_count
-from mercer.runtime.memory import readable
 from mercer.runtime.progress import Progress, duration
+from mercer.runtime.resources import readable
 from mercer.selection.removals import Removals
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.solvers.problem import Problem
 from mercer.text import Shown
-from mercer.tuning.alphas import downhill
 from mercer.tuning.committee import LOCAL, TrainingTable, tune_metrics
 from mercer.tuning.descent import least_alpha
+from mercer.tuning.held_out import downhill
 
 _SHARE, _SAMPLED = 0.03, (12, 60)  # of the cells that candidates are compared on, and how many at least and at most
 _KEPT = 6.4e7  # numbers of the matrices of these cells, up to which they are kept for the next alpha

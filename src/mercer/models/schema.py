@@ -28,12 +28,11 @@ from mercer.estimators.parameters import validate
 from mercer.estimators.table_model import FeatureClassifier, FeatureRegressor, TableModel
 from mercer.estimators.targets import Temperature
 from mercer.local.cells import LocalFit
-from mercer.models.stand_ins import StoredCells, StoredFolds, StoredPlan, StoredRoute, StoredTable
-from mercer.models.values import Json, need
+from mercer.models.values import Json, StoredCells, StoredFolds, StoredPlan, StoredRoute, StoredTable, need
 from mercer.selection.table import Winner
 from mercer.solvers.fitted import FittedRidge
-from mercer.solvers.losses import LOSSES, Logistic, Softmax
 from mercer.solvers.plan import Route, SolverChoice
+from mercer.solvers.problem import LOSSES, Logistic, Softmax
 from mercer.tables import Column, TableEncoder
 from mercer.tables.cells import Writing
 from mercer.tables.columns import Scale

@@ -1,7 +1,16 @@
 """Where work runs: how many threads, and how much memory there is."""
 
-from mercer.runtime.memory import available_bytes, promise, readable
-from mercer.runtime.threads import blas_for, each, run, single_threaded_blas, thread_count, threads
+from mercer.runtime.resources import (
+    available_bytes,
+    blas_for,
+    each,
+    promise,
+    readable,
+    run,
+    single_threaded_blas,
+    thread_count,
+    threads,
+)
 
 __all__ = [
     "available_bytes",

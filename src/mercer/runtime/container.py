@@ -20,7 +20,7 @@ import numpy.typing as npt
 from mercer.errors import InputError, ModelFileError, sentence
 from mercer.runtime.disk import check_path as named_path
 from mercer.runtime.disk import opened, try_place, write_whole
-from mercer.runtime.memory import promise
+from mercer.runtime.resources import promise
 
 Array: TypeAlias = npt.NDArray[Any]
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.errors import InputError, MemoryRefusal, MercerError
-from mercer.runtime.memory import readable
 from mercer.runtime.passes import Backend, Pass, PassWork, Run, State, fold_parts, runs
+from mercer.runtime.resources import readable
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed

@@ -17,9 +17,8 @@ import numpy as np
 
 from mercer.errors import InputError, sentence
 from mercer.runtime.container import Array, Checkpoint
-from mercer.runtime.memory import promise
 from mercer.runtime.progress import Progress
-from mercer.runtime.threads import run, thread_count
+from mercer.runtime.resources import promise, run, thread_count
 
 State: TypeAlias = dict[str, Array]
 Run: TypeAlias = Sequence[tuple[Any, int]]  # consecutive parts, each with how many of its rows are skipped

@@ -23,9 +23,8 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import between, finite_on, gram
-from mercer.solvers.cholesky import largest_eigenvalue, rich_start
+from mercer.solvers.cholesky import half_solve, largest_eigenvalue, rich_start
 from mercer.solvers.gram import times
-from mercer.solvers.lapack import half_solve
 from mercer.solvers.plan import EPS
 
 _BLOCK = 100

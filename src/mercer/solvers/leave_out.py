@@ -21,9 +21,21 @@ from mercer.data.rows import Array
 from mercer.errors import MercerError
 from mercer.kernels.tiles import blocks
 from mercer.runtime import promise
-from mercer.solvers.cholesky import FEW, Cholesky, equilibrium, estimated_condition, exact_condition
+from mercer.solvers.cholesky import (
+    FEW,
+    Cholesky,
+    add_outer,
+    equilibrium,
+    estimated_condition,
+    exact_condition,
+    half_solve,
+    mirror,
+    posv,
+    potrf,
+    potri,
+    solve_columns,
+)
 from mercer.solvers.dual import Border
-from mercer.solvers.lapack import add_outer, half_solve, mirror, posv, potrf, potri, solve_columns
 from mercer.solvers.plan import EPS, SINGULAR
 from mercer.solvers.problem import Problem
 

@@ -8,7 +8,7 @@ from scipy.linalg.lapack import dpocon
 from mercer.data.checks import sizes
 from mercer.data.rows import Array
 from mercer.kernels.tiles import blocks
-from mercer.solvers.lapack import potrf, potrs
+from mercer.solvers.cholesky import potrf, potrs
 from mercer.solvers.leave_out import LeaveOut, SingularError
 from mercer.solvers.primal import PrimalSolved
 from mercer.solvers.problem import Problem

@@ -18,8 +18,8 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerError
 from mercer.kernels.tiles import blocks
-from mercer.solvers.lapack import half_solve, mirror, potrf, potri, solve_columns
-from mercer.solvers.losses import Loss, Softmax
+from mercer.solvers.cholesky import half_solve, mirror, potrf, potri, solve_columns
+from mercer.solvers.problem import Loss, Softmax
 
 _STEPS, _HALVES = 500, 40  # of Newton's method, and of its line search
 _ENOUGH = 1e-13  # decrease of the objective, over its size, that is the last one

@@ -12,8 +12,16 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.errors import InputError
 from mercer.runtime import run
-from mercer.solvers.cholesky import largest_eigenvalue, rich_start
-from mercer.solvers.lapack import lapack, leading, mirror, potrf, solve_columns, whiten_both
+from mercer.solvers.cholesky import (
+    lapack,
+    largest_eigenvalue,
+    leading,
+    mirror,
+    potrf,
+    rich_start,
+    solve_columns,
+    whiten_both,
+)
 from mercer.streaming.sums import FoldSums, Side, State
 
 _WORK = 64  # numbers of work space that LAPACK's blocked routines take for each row

@@ -22,12 +22,15 @@ from mercer.selection.search import fingerprint
 from mercer.selection.table import SearchTable
 from mercer.streaming.blocks import Source
 from mercer.streaming.landmarks import SHARE, drawing_bytes, sample_size
-from mercer.streaming.losses import BY_ROWS, HeldOutLosses, classes_left, collect_scores
 from mercer.streaming.models import Moments
 from mercer.streaming.scores import (
+    BY_ROWS,
     FROM_SUMS,
+    HeldOutLosses,
     Swept,
     Totals,
+    classes_left,
+    collect_scores,
     nested_outcome,
     sweep,
     table_of,

@@ -21,8 +21,8 @@ from mercer.errors import InputError, sentence
 from mercer.kernels.tiles import blocks
 from mercer.runtime import run, thread_count
 from mercer.selection.removals import label_targets
+from mercer.solvers.cholesky import add_gram, add_panel, whiten
 from mercer.solvers.landmarks import Features
-from mercer.solvers.lapack import add_gram, add_panel, whiten
 from mercer.streaming.blocks import Block
 
 State = dict[str, Array]

@@ -13,7 +13,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, MemoryRefusal, sentence
 from mercer.runtime import promise, readable
 from mercer.runtime.disk import SourceStamp
-from mercer.runtime.memory import available_bytes
+from mercer.runtime.resources import available_bytes
 from mercer.tables.cells import OddCells, Where, short
 from mercer.tables.delimited import refuse_twice
 from mercer.tables.values import ENDLESS_TEXTS, MISSING_WORDS

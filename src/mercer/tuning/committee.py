@@ -23,9 +23,8 @@ from mercer.kernels.products import Linear
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, Stationary
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
-from mercer.runtime.threads import Job
+from mercer.runtime.resources import Job
 from mercer.solvers.problem import Problem, take_rows
-from mercer.tuning.alphas import LeaveOutErrors, Predictor, downhill
 from mercer.tuning.criterion import HeldOutCriterion, most_rows
 from mercer.tuning.descent import (
     Descent,
@@ -38,7 +37,7 @@ from mercer.tuning.descent import (
     widths_of,
     with_parameters,
 )
-from mercer.tuning.weights import Weigh, convex_weights, weigh_members, weights_of
+from mercer.tuning.held_out import LeaveOutErrors, Predictor, Weigh, convex_weights, downhill, weigh_members, weights_of
 
 # Two steps that lower the log of the squared error by less than this are the last: first, and on more rows.
 _GAIN, _FINE = 2e-3, 1e-3

@@ -38,7 +38,7 @@ from mercer.kernels.products import Linear
 from mercer.kernels.stationary import Periodic, Stationary
 from mercer.kernels.tiles import gradient, gram
 from mercer.selection.candidate import weigh
-from mercer.solvers.lapack import add_outer_pair, potrf, potrs
+from mercer.solvers.cholesky import add_outer_pair, potrf, potrs
 from mercer.solvers.leave_out import Inverted, SingularError
 from mercer.solvers.problem import Problem, take_rows
 

@@ -23,10 +23,10 @@ from mercer.runtime import run
 from mercer.selection.removals import label_numbers
 from mercer.selection.table import mean_with_error
 from mercer.solvers.gram import times, training_matrix
-from mercer.solvers.losses import Loss, Softmax, label_loss
 from mercer.solvers.newton import Task
+from mercer.solvers.problem import Loss, Softmax, label_loss
 from mercer.tuning.committee import Committee, Member, TrainingTable, trained_on
-from mercer.tuning.weights import loss_weights, weigh_members, weights_of
+from mercer.tuning.held_out import loss_weights, weigh_members, weights_of
 
 Reading: TypeAlias = Callable[[Array], tuple[Loss, Array]]
 """From the targets of a committee (n, t) to a loss and its own targets (n,)."""

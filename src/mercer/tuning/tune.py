@@ -17,9 +17,9 @@ from mercer.runtime import run
 from mercer.runtime.progress import Progress
 from mercer.solvers.problem import Problem, take_rows, take_used
 from mercer.text import Shown, round_numbers
-from mercer.tuning.alphas import downhill, predict_new, start_alpha
 from mercer.tuning.criterion import OBJECTIVES, Criterion
 from mercer.tuning.descent import Descent, Step, descend, per_column, with_parameters
+from mercer.tuning.held_out import downhill, predict_new, start_alpha
 
 _FACTORS = (1.0, 3.0, 0.3, 10.0)  # of the widths, where several starts are asked for
 _ALL_ROWS = 8000  # beyond this many rows alpha, too, is chosen on a part of them

@@ -18,7 +18,7 @@ from mercer.data.checks import as_names
 from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, sentence
 from mercer.runtime.disk import SourceStamp
-from mercer.runtime.memory import promise
+from mercer.runtime.resources import promise
 from mercer.streaming.blocks.source import Part, Source
 from mercer.streaming.blocks.table import (
     Block,

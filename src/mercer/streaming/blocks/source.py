@@ -11,12 +11,12 @@ import numpy as np
 from mercer.data.hashing import row_words
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.runtime.memory import promise
 from mercer.runtime.passes import Backend, run_pass
+from mercer.runtime.resources import promise
 from mercer.streaming.blocks.table import Block, Columns, Layout, join, pick, regroup
 
 if TYPE_CHECKING:
-    from mercer.streaming.blocks.collections import LazyPart
+    from mercer.streaming.blocks.opening import LazyPart
 
 _AT_ONCE = 65_536  # rows read together where only a few of them are kept
 _STRETCH = 2**20  # rows hashed together

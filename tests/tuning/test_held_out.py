@@ -8,7 +8,7 @@ import pytest
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Linear
 from mercer.solvers.problem import Problem, take_rows
-from mercer.tuning.alphas import LeaveOutErrors, Predictor, downhill, predict_new
+from mercer.tuning.held_out import LeaveOutErrors, Predictor, downhill, predict_new
 from oracles import kernel_ridge
 
 

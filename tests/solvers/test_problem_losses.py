@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.solvers.losses import (
+from mercer.solvers.problem import (
     Expectile,
     Gamma,
     Huber,

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mercer.errors import InputError
-from mercer.lab.uploads import LARGEST, Uploads
+from mercer.lab.files import LARGEST, Uploads
 from refusals import refusal, tells
 
 CSV = "area,rooms,town,sold,same\n" + "\n".join(
@@ -131,7 +131,7 @@ LARGE = [
 @pytest.mark.parametrize(("make", "most"), LARGE)
 def test_tables_that_are_too_large_are_refused_before_they_are_read(make, most, monkeypatch):
     raw, uploads = make(), Uploads()
-    monkeypatch.setattr("mercer.lab.uploads.read_table", None)
+    monkeypatch.setattr("mercer.lab.files.read_table", None)
     assert tells(refusal(uploads.read, raw, "x"), f"at most {most}")
     assert uploads.descriptions() == []
 
@@ -142,8 +142,8 @@ def test_texts_that_are_packed_into_few_bytes_are_counted(stored, monkeypatch):
     raw = as_parquet(how, a=["x" * 100_000 + str(i) for i in range(20)], b=range(20), c=range(20))
     assert len(raw) < 200_000
     Uploads().read(raw, "x")
-    monkeypatch.setattr("mercer.lab.uploads._MOST_BYTES", 1_000_000)
-    monkeypatch.setattr("mercer.lab.uploads.read_table", None)
+    monkeypatch.setattr("mercer.lab.files._MOST_BYTES", 1_000_000)
+    monkeypatch.setattr("mercer.lab.files.read_table", None)
     assert tells(refusal(Uploads().read, raw, "x"), "at most 1.0 MB of memory; got", "MB")
 
 
@@ -157,7 +157,7 @@ def test_tables_are_read_one_after_the_other(monkeypatch):
         inside.pop()
         raise InputError("refused")
 
-    monkeypatch.setattr("mercer.lab.uploads.read_table", read)
+    monkeypatch.setattr("mercer.lab.files.read_table", read)
     with ThreadPoolExecutor(4) as pool:
         found = [pool.submit(uploads.read, CSV.encode(), "x") for _ in range(4)]
     assert all(isinstance(each.exception(), InputError) for each in found)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.runtime import run, threads
-from mercer.solvers.lapack import add_outer, potrf, potri, potrs
+from mercer.solvers.cholesky import add_outer, potrf, potri, potrs
 
 SIZES = [1, 2, 7, 64, 130]
 

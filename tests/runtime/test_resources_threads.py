@@ -19,8 +19,8 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 from mercer import AutoRegressor, KernelRidge, KernelRidgeCV
 from mercer.kernels import Gaussian
 from mercer.runtime import run, single_threaded_blas, thread_count, threads
-from mercer.runtime.threads import _Limit
-from mercer.runtime.threads import each as each_in_order
+from mercer.runtime.resources import _Limit
+from mercer.runtime.resources import each as each_in_order
 from refusals import refusal, tells
 
 
@@ -470,7 +470,7 @@ class OfThread:
 def test_a_library_with_a_setting_for_each_thread_is_held_and_restored_in_each(monkeypatch):
     library, limit = OfThread(), _Limit()
     monkeypatch.setattr(ThreadpoolController, "select", lambda *_, **__: Loaded([library]))
-    monkeypatch.setattr(sys.modules["mercer.runtime.threads"], "_limit", limit)
+    monkeypatch.setattr(sys.modules["mercer.runtime.resources"], "_limit", limit)
     gate = threading.Barrier(2, timeout=10)
 
     def look(_):

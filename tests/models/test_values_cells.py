@@ -6,7 +6,7 @@ import pytest
 from mercer import LocalRidge, LocalRidgeClassifierCV, LocalRidgeCV, load, save
 from mercer.errors import ModelFileError
 from mercer.kernels import Matern
-from mercer.models.stand_ins import StoredCells
+from mercer.models.values import StoredCells
 
 SMALL = {"core_rows": 32, "system_rows": 96}
 

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from mercer.tuning.weights import convex_weights, log_loss_weights
+from mercer.tuning.held_out import convex_weights, log_loss_weights
 
 
 @given(st.integers(1, 5), st.integers(2, 40), st.integers(1, 3), st.integers(0, 2**32 - 1), st.floats(-12.0, 12.0))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.lab.answers import answer
-from mercer.lab.exports import write_static
+from mercer.lab.files import write_static
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("lab")]
 KERNELS = [

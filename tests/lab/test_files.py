@@ -8,7 +8,7 @@ import pytest
 import mercer
 from mercer.cli.commands import cli
 from mercer.errors import InputError
-from mercer.lab.exports import MODULES, bundle_modules, export, page_text, write_static
+from mercer.lab.files import MODULES, bundle_modules, export, page_text, write_static
 from mercer.lab.jobs import Jobs
 from refusals import refusal, tells
 
