@@ -31,7 +31,7 @@ from mercer.course_data import IdaSet, IdaSplit, Qm7, load_ida, load_qm7
 from mercer.data.checks import check_size
 from mercer.data.folds import Split, draw
 from mercer.data.rows import Array, Estimator, Rows, Seed, XLike, YLike, as_rows
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, nearest, refuse_if, sentence
 from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
 from mercer.kernels.value import is_real
 from mercer.runtime.progress import duration
@@ -193,8 +193,7 @@ def _check_regularization(value: float) -> float:
 
 def _training_data(X: XLike, y: YLike) -> tuple[Rows, Array]:
     rows, targets = as_rows(X), np.asarray(y, dtype=np.float64)
-    if len(rows) != len(targets):
-        raise InputError(sentence("y", f"as long as X, {len(rows)} rows", f"{len(targets)}"))
+    refuse_if(len(rows) != len(targets), "y", f"as long as X, {len(rows)} rows", f"{len(targets)}")
     bad = ~np.isfinite(targets).reshape(len(targets), -1).all(axis=1)
     if bad.any():
         raise InputError(sentence("y of krr", "finite", f"{targets[bad][0]} in row {int(bad.argmax())}"))
@@ -268,8 +267,7 @@ def cv(
     combinations = [
         dict(zip(grid, values, strict=True)) for grid in grids for values in itertools.product(*_lists(grid))
     ]
-    if not combinations:
-        raise InputError(sentence("Every value of parameters", "a non-empty list", repr(parameters)))
+    refuse_if(not combinations, "Every value of parameters", "a non-empty list", repr(parameters))
     objects = any(_takes_objects(method, grid) for grid in grids)
     table = X if hasattr(X, "shape") else as_rows(X, objects=objects).values
     if random_state is None:  # the course reshuffles always

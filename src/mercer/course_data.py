@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.tables.reading import no_file
 from mercer.text import Brief, counted, listed
 
@@ -183,17 +183,14 @@ def _mat_arrays(file: Path) -> list[Array]:
         got = "a damaged file or another format"
         raise InputError(sentence(repr(str(file)), "a MATLAB file", got, _PUBLISHED)) from None
     missing = [name for name in _ARRAYS if name not in stored]
-    if missing:
-        raise InputError(sentence(repr(str(file)), "a file of X, T and P", f"no {listed(missing)}", _PUBLISHED))
+    refuse_if(missing, repr(str(file)), "a file of X, T and P", f"no {listed(missing)}", _PUBLISHED)
     return [_finite(np.asarray(stored[name]), f"{name} of {file.name!r}", _PUBLISHED) for name in _ARRAYS]
 
 
 def _finite(values: Array, what: str, way_out: str) -> Array:
     """The values as floats; refused if some are missing, infinite, or not numbers."""
-    if values.dtype.kind not in "iuf":
-        raise InputError(sentence(what, "real numbers", f"values of type {values.dtype}", way_out))
-    if not np.isfinite(values).all():
-        raise InputError(sentence(what, "finite", "NaN or infinity", way_out))
+    refuse_if(values.dtype.kind not in "iuf", what, "real numbers", f"values of type {values.dtype}", way_out)
+    refuse_if(not np.isfinite(values).all(), what, "finite", "NaN or infinity", way_out)
     return values.astype(np.float64)
 
 
@@ -268,6 +265,5 @@ def _numbers(file: Path) -> Array:
     except ValueError as problem:
         got = str(problem).split(";")[0].rstrip(".")
         raise InputError(sentence(repr(file.name), "lines of equally many numbers", got)) from None
-    if not values.size:
-        raise InputError(sentence(repr(file.name), "lines of equally many numbers", "an empty file"))
+    refuse_if(not values.size, repr(file.name), "lines of equally many numbers", "an empty file")
     return _finite(values, repr(file.name), "")

@@ -194,6 +194,17 @@ def sentence(what: str, must_be: str, got: object, way_out: str = "") -> str:
     return f"{what} must be {must_be}; got {got}." + (f" {way_out}" if way_out else "")
 
 
+def refuse_if(invalid: object, what: str, must_be: str, got: object, way_out: str = "") -> None:
+    """Raise an InputError with the sentence of these parts if something is invalid.
+
+    >>> refuse_if(-1.0 < 0, "alpha of KernelRidge", "a non-negative number", -1.0)
+    Traceback (most recent call last):
+    mercer.errors.InputError: alpha of KernelRidge must be a non-negative number; got -1.0.
+    """
+    if invalid:
+        raise InputError(sentence(what, must_be, got, way_out))
+
+
 # What others call a parameter or a score, and its names here, of which the first that is there is suggested.
 _ALIASES = {
     "alpha": ("alphas", "confidence"), "auc": ("roc_auc",), "bandwidth": ("width",), "C": ("alpha", "alphas"),

@@ -23,6 +23,7 @@ from mercer.errors import (
     LeakageWarning,
     LeftOutWarning,
     MercerWarning,
+    refuse_if,
     sentence,
 )
 from mercer.estimators.auto_evaluation import check_loss
@@ -157,8 +158,7 @@ def _fit_auto(job: FitJob) -> tuple[Any, Outcome]:
 
     table, options, y = job.table, job.options, job.table.target.values
     folds = options.folds or 0  # outer folds; without them the error is the model's own estimate
-    if folds > len(y):
-        raise InputError(sentence("--folds", f"at most the number of rows, {len(y)}", folds))
+    refuse_if(folds > len(y), "--folds", f"at most the number of rows, {len(y)}", folds)
     budget = None
     if options.time_budget is not None:
         left = options.time_budget - (time.monotonic() - options.begun) - _AFTER

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 import numpy as np
 
 from mercer.data.rows import AlphaLike, Array
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, nearest, refuse_if, sentence
 
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: True is an integer for Python, too
     ("booleans", (bool, np.bool_)),
@@ -131,8 +131,7 @@ def check_alpha(owner: str, alpha: AlphaLike, targets: int) -> Array:
 
 def check_intercept(owner: str, value: object) -> None:
     """Validate `fit_intercept`: True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise InputError(sentence(f"fit_intercept of {owner}", "True or False", repr(value)))
+    refuse_if(not isinstance(value, bool | np.bool_), f"fit_intercept of {owner}", "True or False", repr(value))
 
 
 def check_weights(owner: str, weights: Array) -> Array:
@@ -140,8 +139,7 @@ def check_weights(owner: str, weights: Array) -> Array:
     what = f"sample_weight of {owner}"
     if (weights < 0).any():
         raise InputError(sentence(what, "non-negative", f"{weights.min():.6g} in row {int(weights.argmin())}"))
-    if not (weights > 0).any():
-        raise InputError(sentence(what, "positive for at least one row", "only zeros"))
+    refuse_if(not (weights > 0).any(), what, "positive for at least one row", "only zeros")
     return weights
 
 

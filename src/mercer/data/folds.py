@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer.data.checks import as_names, kind_of_names
 from mercer.data.rows import Array, PerRow, Seed, SplitsLike, XLike, YLike, row_count
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 
 _COPIED = 0.01  # share of rows that are copies, above which they are no chance
 _FEW_DISTINCT = 10  # values of a column that are too few to be mostly distinct
@@ -185,8 +185,7 @@ def draw(
 def check_names(what: str, given: object, n: int) -> Array:
     """Labels or groups, one for each of n rows, of one kind and none missing."""
     names = as_names(given)
-    if names.shape != (n,):
-        raise InputError(sentence(what, f"an array of length {n}, one value per row", f"shape {names.shape}"))
+    refuse_if(names.shape != (n,), what, f"an array of length {n}, one value per row", f"shape {names.shape}")
     if names.dtype != object:
         if names.dtype.kind == "f" and np.isnan(names).any():
             raise _missing(what, int(np.isnan(names).argmax()))

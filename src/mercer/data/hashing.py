@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 
 _WORD = 2**64
 _STEP = 0x9E3779B97F4A7C15
@@ -57,8 +57,7 @@ def fold_of(
     >>> fold_of(0, 4, folds=3, seed=0, keys=np.array(["a", "b", "a", "b"]))
     array([1, 2, 1, 2])
     """
-    if folds < 1:
-        raise InputError(sentence("The number of folds", "at least 1", folds))
+    refuse_if(folds < 1, "The number of folds", "at least 1", folds)
     words = words_of(start, count, seed, keys)
     if ranked is not None:
         return np.asarray(np.searchsorted(ranked, words) % folds)

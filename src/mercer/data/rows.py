@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, nearest, refuse_if, sentence
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -213,8 +213,7 @@ def as_rows(X: XLike, names: Sequence[str] | None = None, *, objects: bool = Fal
         raise InputError("X must be real; got complex numbers.")
     if values.ndim == 2:
         return _table(values, names)
-    if values.ndim != 1:
-        raise InputError(sentence("X", "a table or a sequence of objects", f"{values.ndim} dimensions"))
+    refuse_if(values.ndim != 1, "X", "a table or a sequence of objects", f"{values.ndim} dimensions")
     return Rows(values.astype(object))
 
 
@@ -264,8 +263,7 @@ def _object_array(X: XLike) -> Array:
 def _sparse_rows(X: XLike) -> Rows:
     if X.dtype.kind == "c":
         raise InputError("X must be real; got complex numbers.")
-    if X.ndim != 2:
-        raise InputError(sentence("X", "a table with rows and columns", "a sparse array of one dimension"))
+    refuse_if(X.ndim != 2, "X", "a table with rows and columns", "a sparse array of one dimension")
     matrix: csr_matrix = X.tocsr().astype(np.float64, copy=False)
     if not np.isfinite(matrix.data).all():
         raise InputError("X must be finite; got a sparse matrix with NaN or infinity.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -90,8 +90,7 @@ def _number_symbols(
     lengths = np.empty(len(values), dtype=np.intp)
     for row, value in enumerate(values):
         taken = isinstance(value, Iterable) and hasattr(value, "__len__") and not isinstance(value, refused)
-        if not isinstance(value, str) and not taken:
-            raise InputError(sentence(f"Rows of {owner}", takes, f"{value!r} in row {row}"))
+        refuse_if(not isinstance(value, str) and not taken, f"Rows of {owner}", takes, f"{value!r} in row {row}")
         parts = split(value) if isinstance(value, str) else value
         try:
             mine = [numbers.setdefault(part, len(numbers)) for part in parts]

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import AlphaLike, Array, Estimator, Seed, SplitsLike, XLike, YLike
 from mercer.displays.look import BLACK, BLUE, GREEN, GREY, VERMILION, Display, fill_band, grid_lines, label_axes
-from mercer.errors import InputError, sentence
+from mercer.errors import refuse_if
 from mercer.estimators import cross_validate
 from mercer.insight.bias_variance import BiasVariance, bias_variance
 from mercer.runtime.progress import Progress
@@ -111,8 +111,7 @@ class ComplexityDisplay(_Curves):
         ComplexityDisplay
         """
         points = np.asarray(values, dtype=np.float64)
-        if points.ndim != 1 or not points.size:
-            raise InputError(sentence("values of ComplexityDisplay", "a list of numbers", repr(values)))
+        refuse_if(points.ndim != 1 or not points.size, "values of ComplexityDisplay", "a list of numbers", repr(values))
         errors, progress = np.empty((3, len(points))), Progress("complexity", len(points), verbose=0)
         inner = isinstance(estimator, Pipeline) and parameter not in estimator.get_params()
         full_name = f"{estimator.steps[-1][0]}__{parameter}" if inner else parameter

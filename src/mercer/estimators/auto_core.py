@@ -23,6 +23,7 @@ from mercer.errors import (
     MercerWarning,
     UnfamiliarRowsWarning,
     printable,
+    refuse_if,
     sentence,
     warn,
 )
@@ -146,8 +147,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         with warnings.catch_warnings():  # every fold tells it
             warnings.simplefilter("ignore", MercerWarning)
             beside, _ = self._with_copies(encoder.fit_transform(X), y, beside)
-        if not is_whole(folds, 2):
-            raise InputError(sentence("cv of evaluate", "an integer of at least 2", repr(folds)))
+        refuse_if(not is_whole(folds, 2), "cv of evaluate", "an integer of at least 2", repr(folds))
         if beside.times is not None:
             return self._following(beside.times, int(folds)), beside
         rng = np.random.default_rng(None if self.random_state is None else self.random_state + 1)

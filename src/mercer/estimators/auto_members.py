@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, is_classifier
 
 from mercer.data.folds import Split
 from mercer.data.rows import Array, Estimator, XLike
-from mercer.errors import InputError, MercerWarning, sentence
+from mercer.errors import InputError, MercerWarning, refuse_if, sentence
 from mercer.estimators.local import CellSizes, LocalRidge
 from mercer.estimators.nystroem_search import NystroemRidgeCV
 from mercer.estimators.refitting import Refitting
@@ -258,8 +258,7 @@ def check_extra(owner: Any) -> None:
         name = getattr(each, "__name__", type(each).__name__)
         if isinstance(each, type) or not (hasattr(each, "fit") and hasattr(each, method)):
             raise InputError(sentence(what, must_be, name, f"Write {name}()." if isinstance(each, type) else ""))
-        if isinstance(each, BaseEstimator) and is_classifier(each) != is_classifier(owner):
-            raise InputError(sentence(what, must_be, name))
+        refuse_if(isinstance(each, BaseEstimator) and is_classifier(each) != is_classifier(owner), what, must_be, name)
 
 
 def refuse_extra(model: Estimator, what: str) -> None:
@@ -348,10 +347,8 @@ def votes_of(name: str, model: Estimator, X: XLike, votes: Callable[[Any, Any], 
     """Predictions of a fitted estimator for so many rows, as the committee needs them; raises an error otherwise."""
     with _in_words(f"{name} in extra could not predict {count} rows", model):
         found = votes(model, X)
-    if len(found) != count:
-        raise InputError(sentence(f"Predictions of {name} in extra", f"one for each of {count} rows", len(found)))
-    if not np.isfinite(found).all():
-        raise InputError(sentence(f"Predictions of {name} in extra", "finite", "NaN or infinity"))
+    refuse_if(len(found) != count, f"Predictions of {name} in extra", f"one for each of {count} rows", len(found))
+    refuse_if(not np.isfinite(found).all(), f"Predictions of {name} in extra", "finite", "NaN or infinity")
     return found
 
 

@@ -19,7 +19,7 @@ from mercer.data.checks import (
     unknown_keyword,
 )
 from mercer.data.rows import AlphaLike, Array, Estimator, PerRow, Rows, XLike, YLike
-from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence, warn
+from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, refuse_if, sentence, warn
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, kernel_tags, width_of
 from mercer.estimators.parameters import KernelSettings, resolve, takes_sparse, validate
 from mercer.estimators.targets import Targets
@@ -316,8 +316,7 @@ def check_diagonal(given: Any, count: int) -> Array:
     what = f"{count} finite, non-negative numbers, k(x, x) of each new row"
     if diagonal is None:
         raise InputError(sentence("diag", what, repr(given)))
-    if diagonal.shape != (count,):
-        raise InputError(sentence("diag", what, f"shape {diagonal.shape}"))
+    refuse_if(diagonal.shape != (count,), "diag", what, f"shape {diagonal.shape}")
     bad = ~(np.isfinite(diagonal) & (diagonal >= 0))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])

@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
 from mercer.data.checks import as_names, check_gram
 from mercer.data.folds import check_names, clusters_of
 from mercer.data.rows import Array, Estimator, PerRow, Rows, XLike, YLike, as_rows
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators.parameters import is_positive_only, is_precomputed, takes_sparse
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, count_covered
@@ -150,8 +150,7 @@ def check_input(
     if rows is None:
         how = {"accept_sparse": sparse, "dtype": np.float64, "reset": reset, "ensure_min_samples": least}
         return check_arrays(estimator, X, y, **how)
-    if len(rows) < least:
-        raise InputError(sentence("The number of rows of X", f"at least {least}", f"{len(rows)}"))
+    refuse_if(len(rows) < least, "The number of rows of X", f"at least {least}", f"{len(rows)}")
     _check_feature_names(estimator, X, reset=reset)
     if not rows.objects:
         _check_n_features(estimator, rows.values, reset=reset)
@@ -266,8 +265,7 @@ class EncodedTable(dict[str, Cells]):
 def check_table(estimator: Estimator, X: XLike, *, reset: bool) -> Any:
     """A table as scikit-learn knows it: two dimensions, as many columns as before, by name in any order."""
     name = type(estimator).__name__
-    if hasattr(X, "tocsr"):
-        raise InputError(sentence(f"X of {name}", "a dense table", "a sparse matrix", "Use X.toarray()."))
+    refuse_if(hasattr(X, "tocsr"), f"X of {name}", "a dense table", "a sparse matrix", "Use X.toarray().")
     if not hasattr(X, "columns") and not isinstance(X, dict):
         X = values = np.asarray(X, dtype=object if _is_mixed(X) else None)
         if values.ndim != 2:

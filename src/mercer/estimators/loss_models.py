@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.data.checks import check_alpha, check_size, check_weights
 from mercer.data.rows import AlphaLike, Array, ClassWeight, Estimator, PerRow, XLike, YLike
-from mercer.errors import ConvergenceWarning, InputError, sentence, warn
+from mercer.errors import ConvergenceWarning, InputError, refuse_if, sentence, warn
 from mercer.estimators.base import KernelEstimator, store
 from mercer.estimators.inputs import as_sample_weight, width_of
 from mercer.estimators.intervals import check_levels
@@ -107,10 +107,8 @@ class LossModel(KernelEstimator):
         """Fit the losses, or those that the parameters stand for, and set what they have in common."""
         owner, n = type(self).__name__, len(y)
         (alpha,) = check_alpha(owner, self.alpha, 1)
-        if not alpha > 0:
-            raise InputError(sentence(f"alpha of {owner}", "above 0", alpha, "Use a small positive number."))
-        if kernel.verdict()[0] is False:
-            raise InputError(sentence(f"kernel of {owner}", "a Mercer kernel", repr(kernel)))
+        refuse_if(not alpha > 0, f"alpha of {owner}", "above 0", alpha, "Use a small positive number.")
+        refuse_if(kernel.verdict()[0] is False, f"kernel of {owner}", "a Mercer kernel", repr(kernel))
         promise(48 * n * n, f"{owner} with {n} rows", "Use fewer rows.")
         self.X_fit_ = X.copy()
         self.kernel_ = kernel

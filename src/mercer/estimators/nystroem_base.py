@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.data.checks import KeywordHints
 from mercer.data.rows import Array, Estimator, PerRow, Rows, Seed, XLike, YLike
-from mercer.errors import IllConditionedWarning, InputError, nearest, sentence, warn
+from mercer.errors import IllConditionedWarning, InputError, nearest, refuse_if, sentence, warn
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import as_sample_weight, check_arrays
 from mercer.estimators.parameters import is_positive_only, is_whole, validate
@@ -285,9 +285,7 @@ def landmark_choice(estimator: Estimator, columns: int) -> LandmarkChoice:
         raise InputError(sentence(f"method of {owner}", "'pivoted', 'kmeans' or 'uniform'", repr(method), way_out))
     if given is None or is_whole(given, 1):
         return LandmarkChoice(given, method, seconds)
-    if np.ndim(given) != 2:
-        must_be = "None, an integer above 0, or a table of rows"
-        raise InputError(sentence(f"landmarks of {owner}", must_be, repr(given)))
+    refuse_if(np.ndim(given) != 2, f"landmarks of {owner}", "None, an integer above 0, or a table of rows", repr(given))
     encoder = getattr(estimator, "encoder_", None)
     if encoder is not None and hasattr(given, "columns"):
         given = encoder.transform(columns_for(encoder, given))

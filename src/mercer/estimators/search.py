@@ -9,7 +9,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import AlphaLike, Array, ClassWeight, File, ScoringLike, Seed, SplitsLike, XLike, YLike
-from mercer.errors import InputError, MercerError, sentence
+from mercer.errors import InputError, MercerError, refuse_if
 from mercer.estimators.base import store
 from mercer.estimators.intervals import IntervalsMixin
 from mercer.estimators.refitting import like_training
@@ -279,8 +279,7 @@ class KernelRidgeClassifierCV(CalibratedMixin, SearchCore):
 
 def search_of(model: KernelRidge | KernelRidgeClassifier, width: int) -> KernelRidgeCV | KernelRidgeClassifierCV:
     """The search by leave-one-out with this model, on rows of so many columns, as its only candidate; not fitted."""
-    if np.ndim(model.alpha):
-        raise InputError(sentence("alpha of the model", "one number", repr(model.alpha)))
+    refuse_if(np.ndim(model.alpha), "alpha of the model", "one number", repr(model.alpha))
     candidate = [model.resolved_kernel(width)], [float(model.alpha)]
     if isinstance(model, KernelRidgeClassifier):
         return KernelRidgeClassifierCV(*candidate, fit_intercept=model.fit_intercept, class_weight=model.class_weight)

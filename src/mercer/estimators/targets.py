@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.data.folds import Folds
 from mercer.data.rows import Array, Estimator, Rows, XLike, YLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.selection.removals import class_weights, label_numbers
 from mercer.selection.scoring import Classes, Scoring
@@ -77,8 +77,7 @@ class Targets:
             weights = np.ones(len(y)) if weights is None else weights
             own = class_weights(classes.numbers, weights) if isinstance(given, str) else compute_sample_weight(given, y)
             weights = np.asarray(weights * own)
-            if (weights < 0).any():
-                raise InputError(sentence(f"class_weight of {name}", "numbers of at least 0, by class", repr(given)))
+            refuse_if((weights < 0).any(), f"class_weight of {name}", "numbers of at least 0, by class", repr(given))
         refuse_one_class(name, classes.labels, classes.counts(weights))
         return cls(y, classes.targets(), weights, sample_weight, classes, balance)
 

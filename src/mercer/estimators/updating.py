@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, Estimator, Rows, XLike, YLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.parameters import is_precomputed
 from mercer.estimators.refitting import like_training
@@ -147,8 +147,7 @@ class Updatable(RidgeCore):
         if Y.shape != (len(rows), targets):
             must_be = f"{targets} for each of {len(rows)} rows"
             raise InputError(sentence(f"y of {what}", must_be, f"shape {given.shape}" if given.size else repr(y)[:60]))
-        if not np.isfinite(Y).all():
-            raise InputError(sentence(f"y of {what}", "finite", "NaN or infinity"))
+        refuse_if(not np.isfinite(Y).all(), f"y of {what}", "finite", "NaN or infinity")
         return rows, Y
 
 

@@ -16,7 +16,7 @@ from mercer.data.checks import keyword_hints
 from mercer.data.folds import draw
 from mercer.data.rows import Array, Seed, SplitsLike, XLike, YLike
 from mercer.displays.fits import BarsDisplay
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators import cross_validate, nested_cross_validate
 from mercer.estimators.search_core import SearchCore
 from mercer.kernels.tiles import underflow_is_zero
@@ -139,8 +139,7 @@ def compare(
     labels = is_classifier(next(iter(named.values())))
     folds = draw(cv, X, y, repeats=repeats, random_state=seed, classifier=labels)
     splits, nested = folds.splits, any(isinstance(each, SearchCore) for each in named.values())
-    if len(splits) < 2:
-        raise InputError(sentence("cv of compare", "at least two splits", len(splits)))
+    refuse_if(len(splits) < 2, "cv of compare", "at least two splits", len(splits))
     if nested and not (folds.partition and min(map(len, folds.repeats)) > 2):
         must_be = "at least 3 disjoint folds that cover every row, because searches select by the other folds"
         raise InputError(sentence("cv of compare", must_be, folds.label, "Use cv=3 or more."))

@@ -16,7 +16,7 @@ from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, Estimator, Rows, XLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators import (
     AutoClassifier,
     AutoRegressor,
@@ -211,8 +211,7 @@ def as_sum(model: Estimator, X: XLike, of: str) -> WeightedSum:
         _refuse(each)
     first = fitted[0]
     Z, n = np.asarray(first.X, dtype=np.float64), len(first.targets)
-    if n < 2:
-        raise InputError(sentence("The model of marginal_effects", "fitted to at least 2 rows", n))
+    refuse_if(n < 2, "The model of marginal_effects", "fitted to at least 2 rows", n)
     promise(8 * n * n * (2 + 2 * len(fitted)), f"marginal_effects of {n} rows", "Use fewer rows.")
     own, columns = X is None, []
     if transformers is not None and encoder is None:

@@ -17,7 +17,7 @@ from mercer.data.checks import keyword_hints
 from mercer.data.folds import by_chance, check_names, draw
 from mercer.data.rows import Array, Estimator, PerRow, ScoringLike, Seed, XLike, YLike
 from mercer.displays.errors import NullDisplay
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.pipelines import Transformers, column_names, refittable, split_pipeline, with_column
@@ -201,13 +201,11 @@ def permutation_test(
     transformers, last = split_pipeline(model)
     rows = X if transformers is None else transformers.fit_again(X)
     search = check_search(last, rows, scoring)
-    if not is_whole(permutations, 1):
-        raise InputError(sentence("permutations", "an integer of at least 1", repr(permutations)))
+    refuse_if(not is_whole(permutations, 1), "permutations", "an integer of at least 1", repr(permutations))
     if stop_after is not None and not is_whole(stop_after, 1):
         raise InputError(sentence("stop_after", "an integer of at least 1, or None", repr(stop_after)))
     labels = np.asarray(y)
-    if labels.ndim != 1:
-        raise InputError(sentence("y of permutation_test", "one target per row", f"shape {labels.shape}"))
+    refuse_if(labels.ndim != 1, "y of permutation_test", "one target per row", f"shape {labels.shape}")
     draws = Permutations(len(labels), groups, blocks, check_random_state(random_state))
     if columns is not None:
         if stop_after is not None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from mercer.data.checks import as_numbers, check_alpha, keyword_hints
 from mercer.data.rows import AlphaLike, Array, Estimator, PerRow, Seed, XLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
 from mercer.text import Shown, counted, plain, text_table
@@ -189,8 +189,7 @@ def _one_each(name: str, values: Any, X: XLike) -> Array:
         raise InputError(sentence(name, must_be, repr(bad)))
     if found.ndim == 0 and name == "noise":
         found = np.broadcast_to(found, (n,))
-    if found.shape != (n,):
-        raise InputError(sentence(name, f"one value for each of {n} rows", f"shape {found.shape}"))
+    refuse_if(found.shape != (n,), name, f"one value for each of {n} rows", f"shape {found.shape}")
     return found
 
 
@@ -275,8 +274,7 @@ def bias_variance(
 
     if method not in _METHODS:
         raise InputError(sentence("method of bias_variance", f"one of {', '.join(_METHODS)}", repr(method)))
-    if is_classifier(estimator):
-        raise InputError(sentence("The estimator of bias_variance", "a regressor", type(estimator).__name__))
+    refuse_if(is_classifier(estimator), "The estimator of bias_variance", "a regressor", type(estimator).__name__)
     _refuse_contradictions(estimator, method, sampler, sample_weight)
     f = _at_both("truth", truth, X, X_test, training=sampler is None)
     s = _at_both("noise", noise, X, X_test, training=sampler is None)
@@ -311,10 +309,8 @@ def _refuse_contradictions(estimator: Estimator, method: str, sampler: Any, samp
         raise InputError(sentence("The estimator of method='exact'", "KernelRidge", type(estimator).__name__, way_out))
     if sampler is None:
         return
-    if not callable(sampler):
-        raise InputError(sentence("sampler", "a function of a random generator that returns X, y", repr(sampler)))
-    if method == "exact":
-        raise InputError(sentence("sampler", "None with method='exact'", "a function"))
+    refuse_if(not callable(sampler), "sampler", "a function of a random generator that returns X, y", repr(sampler))
+    refuse_if(method == "exact", "sampler", "None with method='exact'", "a function")
     if sample_weight is not None:
         raise InputError(sentence("sample_weight", "None where a sampler draws the rows", "weights"))
 
@@ -324,8 +320,7 @@ def _ladder(estimator: Estimator, alphas: AlphaLike) -> Array:
     if "alpha" not in estimator.get_params():
         what = "None for an estimator without an alpha"
         raise InputError(sentence("alphas of bias_variance", what, f"{type(estimator).__name__} and alphas"))
-    if np.ndim(alphas) != 1 or not np.size(alphas):
-        raise InputError(sentence("alphas of bias_variance", "a list of numbers", repr(alphas)))
+    refuse_if(np.ndim(alphas) != 1 or not np.size(alphas), "alphas of bias_variance", "a list of numbers", repr(alphas))
     return check_alpha(type(estimator).__name__, alphas, np.size(alphas))
 
 
@@ -389,8 +384,7 @@ def _deviations(
             if predicted.shape != (m,):
                 got = f"shape {predicted.shape}"
                 raise InputError(sentence("Predictions in bias_variance", "one value per row", got))
-            if not np.isfinite(predicted).all():
-                raise InputError(sentence("Predictions in bias_variance", "finite", "NaN or infinity"))
+            refuse_if(not np.isfinite(predicted).all(), "Predictions in bias_variance", "finite", "NaN or infinity")
             found[a, r] = predicted - truth
         progress.step()
     return found

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.data.checks import worst_asymmetry
 from mercer.data.rows import Array, Rows, Seed, XLike, as_rows
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.insight.spectrum import GramSpectrum, as_matrix
 from mercer.kernels.base import Kernel
 from mercer.kernels.certificate import Certificate, Witness
@@ -174,8 +174,7 @@ def _beside(proof: Certificate | None, *, violated: bool) -> str:
 
 def _on_rows(kernel: Kernel, X: XLike, precision: float) -> MercerCheck:
     rows = as_rows(X)
-    if not len(rows):
-        raise InputError(sentence("X of check_mercer", "at least one row", "none"))
+    refuse_if(not len(rows), "X of check_mercer", "at least one row", "none")
     if kernel.kind == "gram":
         K, own = as_matrix(kernel(X))
         return _measure(K, max(own, precision), f"{kernel!r} of this matrix", None, kernel.certificate())

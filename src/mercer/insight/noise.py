@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.data.checks import as_numbers, check_size, keyword_hints, refuse_not_finite
 from mercer.data.rows import Array, Estimator, PerRow, Rows, XLike, YLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.insight.bias_variance import is_smoother, smoother
 from mercer.text import Shown
 
@@ -142,8 +142,7 @@ def _from_repeated_inputs(X: XLike, y: Array) -> NoiseEstimate:
         numbers: dict[object, int] = {}
         keys = [tuple(row) if values.ndim == 2 else row for row in values]
         group = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
-    if len(group) != len(y):
-        raise InputError(sentence("y of noise_estimate", f"{len(group)} numbers, one per row", f"{len(y)}"))
+    refuse_if(len(group) != len(y), "y of noise_estimate", f"{len(group)} numbers, one per row", f"{len(y)}")
     counts = np.bincount(group)
     degrees = len(y) - len(counts)
     if degrees == 0:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mercer.data.rows import Array, Rows, Seed, XLike
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, nearest, refuse_if, sentence
 from mercer.kernels.algebra import Power, Product, Scaled, Sum, column_products
 from mercer.kernels.products import Constant
 from mercer.kernels.stationary import Gaussian, Stationary
@@ -264,8 +264,7 @@ class ApproximateFeatures(Brief):
         """
         rows, tables = self.kernel.read(Z), self._tables
         columns = tables[0].width
-        if rows.width != columns:
-            raise InputError(sentence("Z", f"a table of {columns} columns, as X is", f"{rows.width} columns"))
+        refuse_if(rows.width != columns, "Z", f"a table of {columns} columns, as X is", f"{rows.width} columns")
         return _judge_map(self.kernel, self._map, [*tables, rows], self.method, self._asked)
 
     def deviation(self, Z: XLike = None) -> Array:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from mercer.data.rows import Array, Rows, XLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels.pair import Pair, Scratch, squared_norms
 from mercer.runtime import promise, run
 
@@ -91,8 +91,7 @@ def matrix(kernel: Kernel, X: XLike, Z: XLike, dtype: DTypeLike) -> Array:
         known = np.dtype(dtype) in (np.float64, np.float32)
     except TypeError:
         known = False
-    if not known:
-        raise InputError(sentence("dtype of a kernel matrix", "float64 or float32", repr(dtype)))
+    refuse_if(not known, "dtype of a kernel matrix", "float64 or float32", repr(dtype))
     x = kernel.read(X)
     if kernel.kind == "gram":
         if Z is not None:
@@ -103,8 +102,7 @@ def matrix(kernel: Kernel, X: XLike, Z: XLike, dtype: DTypeLike) -> Array:
         return gram(kernel, x, dtype=dtype)
     z = kernel.read(Z)
     finite_on(kernel, z)
-    if z.width != x.width:
-        raise InputError(sentence("Z", f"a table of {x.width} columns, as X is", f"{z.width} columns"))
+    refuse_if(z.width != x.width, "Z", f"a table of {x.width} columns, as X is", f"{z.width} columns")
     return between(kernel, x, z, dtype=dtype)
 
 

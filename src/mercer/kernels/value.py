@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.data.checks import KeywordHints, as_numbers
 from mercer.data.rows import Array
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, nearest, refuse_if, sentence
 
 # How tightly a kernel's text binds: what stands to its left or right decides about brackets.
 SUM, PRODUCT, POWER, ATOM = range(4)
@@ -216,8 +216,7 @@ def real_number(owner: object, name: str, value: object, *, least: float = -math
 
 def truth_value(owner: object, name: str, value: object) -> None:
     """True or False, and nothing that merely counts as one."""
-    if not isinstance(value, bool | np.bool_):
-        raise InputError(sentence(f"{name} of {type(owner).__name__}", "True or False", repr(value)))
+    refuse_if(not isinstance(value, bool | np.bool_), f"{name} of {type(owner).__name__}", "True or False", repr(value))
 
 
 def whole_number(owner: object, name: str, value: object, *, least: int = 1) -> None:
@@ -233,8 +232,7 @@ def _brief(value: object) -> str:
 
 def check_callable(owner: object, name: str, value: object) -> None:
     """Something that can be called."""
-    if not callable(value):
-        raise InputError(sentence(f"{name} of {type(owner).__name__}", "a function", repr(value)))
+    refuse_if(not callable(value), f"{name} of {type(owner).__name__}", "a function", repr(value))
 
 
 def inverse_width(value: Width) -> float | Array:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from mercer.data.rows import Array, Columns, Rows, XLike, as_rows
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels.algebra import Composed
 from mercer.kernels.base import DIAGONAL_BLOCK, Kernel, Slopes
 from mercer.kernels.labels import argument, column_names
@@ -145,10 +145,7 @@ class On(View):
         super().__post_init__()
         if self.base.kind == "gram":
             raise InputError("Precomputed() has no columns to choose from. Remove .on(...).")
-        if not self._keys:
-            raise InputError(
-                sentence("The columns of .on(...)", "a number, a name, or a list of them", repr(self.columns))
-            )
+        refuse_if(not self._keys, "The columns of .on(...)", "a number, a name, or a list of them", repr(self.columns))
 
     @property
     def _keys(self) -> Columns:

@@ -18,7 +18,7 @@ import numpy as np
 
 from mercer import models
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.lab.answers import estimator_of, fitted_model
 from mercer.lab.jobs import Job
 from mercer.lab.questions import MOST_ROWS, Answer, Question, read_question
@@ -212,8 +212,7 @@ class Upload:
         if target in axes or len(set(axes)) < len(axes):
             raise InputError("Choose different columns.")
         for each in axes:
-            if each not in self.columns:
-                raise InputError(sentence("An axis", "a column of numbers", repr(each)[:60]))
+            refuse_if(each not in self.columns, "An axis", "a column of numbers", repr(each)[:60])
         if not isinstance(target, str) or (target not in self.columns and target not in self.labels):
             raise InputError(sentence("The target", "a column of numbers or of two labels", repr(target)[:60]))
         return list(axes), target

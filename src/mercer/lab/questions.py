@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mercer.data.rows import Array, XLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels import Kernel, parse
 
 Answer: TypeAlias = dict[str, object]  # what the page is told: numbers, texts, lists and arrays by name
@@ -67,8 +67,7 @@ def read_question(asked: object) -> Question:
         raise InputError(sentence("The request", "an object with points, kernel and alpha", type(asked).__name__))
     points = read_points(asked.get("points"))
     alpha = _number(asked.get("alpha", 1.0), "alpha")
-    if not 0 < alpha <= 1e12:
-        raise InputError(sentence("alpha", "above 0 and at most 1e12", alpha))
+    refuse_if(not 0 < alpha <= 1e12, "alpha", "above 0 and at most 1e12", alpha)
     at: XLike = asked.get("at", [])
     at = _words(at, 2 * _MOST_WORDS) if points.words else _rows(at, MOST_PLACES, "places", points.X.shape[1])
     loss, known = asked.get("loss", "squared"), _LOSSES[points.labels]

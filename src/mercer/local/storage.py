@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels.base import Kernel
 from mercer.local.cells import CellProblem, CellSolution, CellSystem, LocalFit
 from mercer.local.partition import Partition, boxes, route, split
@@ -162,8 +162,7 @@ def _sort_leaves(
     leaves = _write_leaves(source, scale, columns, thresholds, path.parent, step)
     length = source.width + int(source.targets or 1) + 2
     n, (core_rows, system_rows) = sum(leaf.stat().st_size for leaf in leaves) // (8 * length), sizes
-    if not n:
-        raise InputError(sentence("sample_weight", "positive for at least one row", "only zeros"))
+    refuse_if(not n, "sample_weight", "positive for at least one row", "only zeros")
     levels = 0 if n <= system_rows else max(0, round(math.log2(n / core_rows)) - first)
     with path.open("wb") as file:
         parts = [_sort_leaf(np.fromfile(leaf).reshape(-1, length), source, scale, levels, file) for leaf in leaves]

@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer.data.folds import Folds, LeftOut, Split
 from mercer.data.rows import Array, Rows, XLike
-from mercer.errors import InputError, ModelFileError, sentence
+from mercer.errors import InputError, ModelFileError, refuse_if
 from mercer.insight.intervals import fold_numbers
 from mercer.kernels import Exp, Kernel, Normalized, On, Power, Product, Scaled, Sum
 from mercer.kernels.notation import NAMES
@@ -246,8 +246,7 @@ def _cells(array: Array, what: str) -> Array:
     """An array of objects as the letters of their JSON."""
     writer = Writer()
     text = dumps([writer.value(item, what) for item in array.ravel()])
-    if writer.arrays:
-        raise InputError(sentence(what, "a string, a number or a collection to be saved", "an array", "Use lists."))
+    refuse_if(writer.arrays, what, "a string, a number or a collection to be saved", "an array", "Use lists.")
     return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
 
 

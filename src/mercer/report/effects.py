@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Estimator, PerRow, XLike, YLike
 from mercer.displays import EffectDisplay
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators.pipelines import Transformers, column_names, column_values, with_column
 from mercer.estimators.refitting import part_of
 from mercer.inference.changes import column_place
@@ -152,8 +152,7 @@ def column_effect(
     >>> round(float(slope), 1)
     3.0
     """
-    if kind not in KINDS:
-        raise InputError(sentence("kind of column_effect", "'local' or 'average'", repr(kind)))
+    refuse_if(kind not in KINDS, "kind of column_effect", "'local' or 'average'", repr(kind))
     subject = subject_of(model, X, y, target=target, groups=groups)
     movable, number = _movable(subject, column), _number(subject, label)
     return _effect_along(subject, fold_refits(subject), movable, kind, number)

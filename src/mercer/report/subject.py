@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, Estimator, PerRow, Rows, XLike, YLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.pipelines import Transformers, column_names, column_values, split_pipeline, with_column
@@ -132,8 +132,7 @@ def subject_of(
         raise InputError(sentence("The model of a report", must_be, type(model).__name__))
     check_is_fitted(model)
     labels = np.asarray(y)
-    if labels.ndim != 1:
-        raise InputError(sentence("y of a report", "one target per row", f"shape {labels.shape}"))
+    refuse_if(labels.ndim != 1, "y of a report", "one target per row", f"shape {labels.shape}")
     if isinstance(model, RidgeCore):
         model = _as_search(model, labels, weights)
         pipeline = None if pipeline is None else Pipeline([*pipeline.steps[:-1], (pipeline.steps[-1][0], model)])

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NoReturn, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mercer.errors import InputError, ModelFileError, sentence
+from mercer.errors import InputError, ModelFileError, refuse_if
 from mercer.runtime.disk import check_path as named_path
 from mercer.runtime.disk import opened, try_place, write_whole
 from mercer.runtime.resources import promise
@@ -183,8 +183,7 @@ def _refused(name: str) -> NoReturn:
 
 def check_path(path: object) -> Path:
     """checkpoint= as a path."""
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(sentence("checkpoint", "the path of a file, or None", repr(path)))
+    refuse_if(not isinstance(path, str | os.PathLike), "checkpoint", "the path of a file, or None", repr(path))
     return named_path(path, "checkpoint")
 
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.runtime.container import Array, Checkpoint
 from mercer.runtime.progress import Progress
 from mercer.runtime.resources import promise, run, thread_count
@@ -223,8 +223,7 @@ def run_pass(
     array([10., 10.])
     """
     check_backend(backend)
-    if at_once < 1:
-        raise InputError(sentence("The number of rows of a block", "at least 1", at_once))
+    refuse_if(at_once < 1, "The number of rows of a block", "at least 1", at_once)
     chosen = _resolve_backend(backend, source)
     told = progress or "", 0 if progress is None else verbose
     if chosen == "threads" and checkpoint is not None:

@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from mercer.errors import InputError, MemoryRefusal, sentence
+from mercer.errors import InputError, MemoryRefusal, refuse_if, sentence
 
 if TYPE_CHECKING:
     from threadpoolctl import LibController
@@ -198,8 +198,7 @@ def _positive(what: str, value: object) -> int:
         count = int(str(value))
     except ValueError:
         count = 0
-    if count < 1:
-        raise InputError(sentence(what, "an integer of at least 1", repr(value)))
+    refuse_if(count < 1, what, "an integer of at least 1", repr(value))
     return count
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.data.folds import Folds
 from mercer.data.rows import AlphaLike, Array, Rows
-from mercer.errors import InputError, MercerWarning, nearest, sentence, warn
+from mercer.errors import InputError, MercerWarning, nearest, refuse_if, sentence, warn
 from mercer.kernels import (
     Cosine,
     Gaussian,
@@ -64,8 +64,7 @@ def resolve_kernels(kernels: Kernel | str | Iterable[object], rows: Rows) -> lis
         listed = list(kernels)
     except TypeError:
         listed = []
-    if not listed:
-        raise InputError(sentence("kernels", "a kernel, a list of kernels or a kernel name", repr(kernels)))
+    refuse_if(not listed, "kernels", "a kernel, a list of kernels or a kernel name", repr(kernels))
     return [kernel for item in listed for kernel in _member(item, rows)]
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer.data.rows import Array, File
-from mercer.errors import InputError, MemoryRefusal, sentence
+from mercer.errors import InputError, MemoryRefusal, refuse_if, sentence
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise, readable
 from mercer.runtime.passes import Backend, PassCheckpoint, PassWork, run_pass
@@ -307,8 +307,7 @@ class StreamedSearch:
         return [sides, self.targets.offset, classes, *folds, self.intercept, self.weighted]
 
     def _refuse_empty(self, state: State) -> None:
-        if not state["weights"].any():
-            raise InputError(sentence("sample_weight", "positive for at least one row", "only zeros"))
+        refuse_if(not state["weights"].any(), "sample_weight", "positive for at least one row", "only zeros")
         left = state["weights"].sum() - state["weights"]
         way_out = "Rows are assigned to folds by a hash of the row index or group; use fewer folds."
         if not (state["rows"] > 0).all():

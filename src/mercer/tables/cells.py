@@ -14,7 +14,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.text import counted
 
 if TYPE_CHECKING:
@@ -221,8 +221,7 @@ def read_cells(name: str, raw: object, where: Where | None = None, *, endless: b
     if isinstance(raw, Cells):
         return raw
     values, declared = _values(raw)
-    if values.ndim != 1:
-        raise InputError(sentence(f"Column {name!r}", "one value per row", f"{values.ndim} dimensions"))
+    refuse_if(values.ndim != 1, f"Column {name!r}", "one value per row", f"{values.ndim} dimensions")
     cells = replace(_cells_by_type(name, values, where or Where(), declared=declared), declared=declared)
     return _finite(cells, endless=endless) if cells.family == "number" else cells
 

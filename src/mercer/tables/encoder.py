@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer.data.rows import Array, XLike, YLike
-from mercer.errors import InputError, MercerWarning, nearest, sentence, warn
+from mercer.errors import InputError, MercerWarning, nearest, refuse_if, sentence, warn
 from mercer.tables.cells import read_cells, texts_of
 from mercer.tables.columns import Column, Encoded, EncoderReport, encode, learn, output_names, round_range
 from mercer.tables.dates import check_format
@@ -138,8 +138,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError(sentence(f"The kind of column {column!r}", must_be, repr(kind), way_out))
         if isinstance(self.drop, str | int) or not all(isinstance(column, str | int) for column in self.drop):
             raise InputError(sentence("drop of TableEncoder", "a list of columns, such as ['id']", repr(self.drop)))
-        if self.missing not in _MISSING:
-            raise InputError(sentence("missing of TableEncoder", "'mark' or 'mean'", repr(self.missing)))
+        refuse_if(self.missing not in _MISSING, "missing of TableEncoder", "'mark' or 'mean'", repr(self.missing))
         if not isinstance(self.strict, bool):
             raise InputError(sentence("strict of TableEncoder", "True or False", repr(self.strict)))
         style, dates = NumberStyle.from_settings(self.decimal, self.thousands), check_format(self.date_format)

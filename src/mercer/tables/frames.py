@@ -11,7 +11,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from mercer.data.rows import Array, XLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.tables.delimited import refuse_twice
 
 _WHAT = "X of TableEncoder"
@@ -50,8 +50,7 @@ def as_table(X: XLike) -> Table:
     >>> as_table([[31, "Rome"], [45, "Bonn"]]).names
     ('x1', 'x2')
     """
-    if hasattr(X, "tocsr"):
-        raise InputError(sentence(_WHAT, "a dense table", "a sparse matrix", "Use X.toarray() if it fits in memory."))
+    refuse_if(hasattr(X, "tocsr"), _WHAT, "a dense table", "a sparse matrix", "Use X.toarray() if it fits in memory.")
     if isinstance(X, Mapping):
         table = _table_of_columns(X, list(X))
     elif isinstance(X, np.ndarray) and X.dtype.names:
@@ -123,8 +122,7 @@ def _array(X: XLike) -> Table:
         must_be = "a DataFrame, a mapping of columns, an array or a list of rows"
         raise InputError(sentence(_WHAT, must_be, type(X).__name__))
     values = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
-    if values.dtype.kind == "c":
-        raise InputError(sentence(_WHAT, "real numbers", "complex ones", "Complex data not supported."))
+    refuse_if(values.dtype.kind == "c", _WHAT, "real numbers", "complex ones", "Complex data not supported.")
     if values.ndim != 2:
         way_out = "Reshape your data: for one column, use X.reshape(-1, 1)." if values.ndim == 1 else ""
         raise InputError(sentence(_WHAT, "a table with rows and columns", f"{values.ndim} dimensions", way_out))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, MemoryRefusal, sentence
+from mercer.errors import InputError, MemoryRefusal, refuse_if, sentence
 from mercer.runtime import promise, readable
 from mercer.runtime.disk import SourceStamp
 from mercer.runtime.resources import available_bytes
@@ -35,8 +35,7 @@ _SMALLER = "Write the file with smaller row groups, or without its longest texts
 
 def table_path(source: str) -> Path:
     """The path of a table; an empty one, which would be the current directory, is refused."""
-    if not source:
-        raise InputError(sentence("The name of a table", "a path, or - for standard input", "an empty string"))
+    refuse_if(not source, "The name of a table", "a path, or - for standard input", "an empty string")
     return Path(source)
 
 

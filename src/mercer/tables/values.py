@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.tables.cells import Cells, day_text, is_rounded, number_text, short
 from mercer.tables.dates import read_day
 
@@ -56,8 +56,7 @@ class NumberStyle:
     after: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
-        if self.decimal not in {".", ","}:
-            raise InputError(sentence("decimal of TableEncoder", "'.' or ','", repr(self.decimal)))
+        refuse_if(self.decimal not in {".", ","}, "decimal of TableEncoder", "'.' or ','", repr(self.decimal))
         if self.thousands not in {"", ".", ",", "'", " "} or self.thousands == self.decimal:
             must_be = "'', '.', ',', \"'\" or ' ', and not the decimal sign"
             raise InputError(sentence("thousands of TableEncoder", must_be, repr(self.thousands)))

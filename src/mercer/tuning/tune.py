@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.data.checks import as_numbers, check_intercept, check_size, check_weights, keyword_hints, refuse_not_finite
 from mercer.data.rows import PerRow, Rows, Seed, XLike, YLike
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, nearest, refuse_if, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime import run
@@ -195,8 +195,7 @@ def tune(
     >>> found.overfitted
     False
     """
-    if objective not in OBJECTIVES:
-        raise InputError(sentence("objective of tune", "'loo' or 'evidence'", repr(objective)))
+    refuse_if(objective not in OBJECTIVES, "objective of tune", "'loo' or 'evidence'", repr(objective))
     rows, problem = _problem(kernel, X, y, sample_weight, intercept=fit_intercept)
     begin = per_column(kernel, rows.width) if per_column_widths else kernel
     _refuse_untunable(begin, bounds)
@@ -258,8 +257,7 @@ def _refuse_untunable(kernel: Kernel, bounds: dict[str, tuple[float, float]] | N
 
 
 def _problem(kernel: Kernel, X: XLike, y: YLike, sample_weight: PerRow, *, intercept: bool) -> tuple[Rows, Problem]:
-    if not isinstance(kernel, Kernel):
-        raise InputError(sentence("kernel of tune", "a kernel, such as Gaussian(1.0)", repr(kernel)))
+    refuse_if(not isinstance(kernel, Kernel), "kernel of tune", "a kernel, such as Gaussian(1.0)", repr(kernel))
     check_intercept("tune", intercept)
     rows = kernel.read(X)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -16,7 +16,7 @@ from narwhals.exceptions import DuplicateError
 
 from mercer.data.checks import as_names
 from mercer.data.rows import Array, XLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.runtime.disk import SourceStamp
 from mercer.runtime.resources import promise
 from mercer.streaming.blocks.source import Part, Source
@@ -184,21 +184,18 @@ def _beside(values: object, what: str, rows: int) -> Stored | None:
     if values is None:
         return None
     if isinstance(values, str | os.PathLike):
-        if Path(values).suffix.lower() != ".npy":
-            raise InputError(sentence(what, "an array or the path of a .npy file", repr(str(values))))
+        refuse_if(Path(values).suffix.lower() != ".npy", what, "an array or the path of a .npy file", repr(str(values)))
         stored = open_npy(Path(values))
     else:
         stored = as_stored(values)
-    if not 1 <= len(stored.shape) <= 2:
-        raise InputError(sentence(what, "one value per row", f"an array of {len(stored.shape)} dimensions"))
+    refuse_if(not 1 <= len(stored.shape) <= 2, what, "one value per row", f"an array of {len(stored.shape)} dimensions")
     refuse_length(what, stored.shape[0], rows)
     return stored
 
 
 def refuse_length(what: str, rows: int, wanted: int) -> None:
     """Refuse what is not as long as X."""
-    if rows != wanted:
-        raise InputError(sentence(what, f"as long as X ({wanted} rows)", f"{rows} rows"))
+    refuse_if(rows != wanted, what, f"as long as X ({wanted} rows)", f"{rows} rows")
 
 
 def _open(columns: Columns, layout: Layout) -> Source:

@@ -16,7 +16,7 @@ import numpy as np
 
 from mercer.data.checks import kind_of, one_kind
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.runtime.disk import SourceStamp
 from mercer.streaming.blocks.source import Part, Source
 from mercer.streaming.blocks.table import (
@@ -303,8 +303,7 @@ def _columns(batch: Table, part: Part, first: int) -> Columns:
         if types.is_dictionary(column.type):
             texts, codes = distinct_texts(column)
             return np.array(texts, dtype=object)[codes]
-        if types.is_nested(column.type):
-            raise InputError(sentence(f"Column {name!r} of {what}", "strings or numbers", str(column.type)))
+        refuse_if(types.is_nested(column.type), f"Column {name!r} of {what}", "strings or numbers", str(column.type))
         return np.asarray(column.to_numpy(zero_copy_only=False))
 
     return part.layout.read(numbers, values)
@@ -319,8 +318,7 @@ def _holds_numbers(kind: DataType) -> bool:
 
 def _refuse_type(kind: DataType, name: str, what: str) -> None:
     """Refuse a column that holds no numbers."""
-    if not _holds_numbers(kind):
-        raise InputError(sentence(f"Column {name!r} of {what}", "numbers", str(kind), ENCODE))
+    refuse_if(not _holds_numbers(kind), f"Column {name!r} of {what}", "numbers", str(kind), ENCODE)
 
 
 def _kind_of_type(kind: DataType) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.data.checks import as_names, kind_of, kind_of_names, one_kind
 from mercer.data.rows import PerRow, XLike, YLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.runtime.dask import compute, delayed
 from mercer.streaming.blocks.arrays import (
     array_part,
@@ -154,8 +154,7 @@ def open_stream(X: XLike, asked: RolesGiven) -> Source:
             )
     begin = X if callable(X) and not hasattr(X, "__iter__") else partial(iter, X)
     started = begin()
-    if not hasattr(started, "__iter__"):
-        raise InputError(sentence("X()", "an iterator over blocks", type(started).__name__))
+    refuse_if(not hasattr(started, "__iter__"), "X()", "an iterator over blocks", type(started).__name__)
     if begin() is started:
         raise InputError(f"X is read several times and must not be an iterator. {_AFRESH}")
     first = next(iter(started), None)
@@ -199,8 +198,7 @@ def _read_stream(begin: Callable[[], Iterable[object]], mark: str, part: Part, *
 def _columns(given: object, place: int, width: int | None = None) -> Columns:
     """What a block holds, of one length."""
     items = given if isinstance(given, tuple) else (given,)
-    if not 1 <= len(items) <= 4:
-        raise InputError(sentence(f"Block {place}", _FORM, f"{len(items)} items"))
+    refuse_if(not 1 <= len(items) <= 4, f"Block {place}", _FORM, f"{len(items)} items")
     X, Y, weights, keys = (None if item is None else as_names(item) for item in (*items, None, None, None)[:4])
     if X is None or X.ndim != 2:
         got = "None" if X is None else f"{X.ndim} dimensions"

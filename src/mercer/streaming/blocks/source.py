@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.data.hashing import row_words
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if
 from mercer.runtime.passes import Backend, run_pass
 from mercer.runtime.resources import promise
 from mercer.streaming.blocks.table import Block, Columns, Layout, join, pick, regroup
@@ -110,8 +110,7 @@ class Source:
         self.width, self.names = layout.width, layout.names
         self.targets, self.target_names, self.targets_1d = layout.targets, layout.target_names, layout.flat
         self.identity, self.take, self._whole, self._layout = identity, take, whole, layout
-        if rows == 0:
-            raise InputError(sentence(what, "a table with rows", "none"))
+        refuse_if(rows == 0, what, "a table with rows", "none")
 
     def blocks(self, at_once: int, start: int = 0) -> Iterator[Block]:
         """All rows in order from row `start` on, `at_once` together.
@@ -137,8 +136,7 @@ class Source:
 
     def count(self, rows: int) -> None:
         """A pass has found so many rows."""
-        if not rows:
-            raise InputError(sentence(self.what, "a table with rows", "none"))
+        refuse_if(not rows, self.what, "a table with rows", "none")
         if self.rows is None:
             self.rows = rows
         if self.rows != rows:
@@ -167,8 +165,7 @@ class Source:
         Block
             Its `start` is 0 and says nothing.
         """
-        if count < 1:
-            raise InputError(sentence("The number of rows of a sample", "at least 1", count))
+        refuse_if(count < 1, "The number of rows of a sample", "at least 1", count)
         self._promise(count, "A sample", "Draw fewer rows.")
         seed, n = int(rng.integers(2**63)), int(self.rows or 0)
         if self.take is None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.data.checks import kind_of_names
 from mercer.data.rows import Array, YLike
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, nearest, refuse_if, sentence
 from mercer.tables.cells import FIFTEEN, is_rounded, rounded_rows
 from mercer.tables.delimited import refuse_twice
 
@@ -134,8 +134,7 @@ def as_labels(values: Array, naming: Naming) -> Array:
 def _one_column(values: Array, naming: Naming, must_be: str) -> Array:
     if values.ndim == 2 and values.shape[1] == 1:
         return values[:, 0]
-    if values.ndim != 1:
-        raise InputError(sentence(naming.what, must_be, f"an array of shape {values.shape}"))
+    refuse_if(values.ndim != 1, naming.what, must_be, f"an array of shape {values.shape}")
     return values
 
 
@@ -354,8 +353,7 @@ def find_roles(names: Sequence[object], asked: RolesGiven, what: str, index: Col
     taken: dict[str, str] = {}
     for role, given in (("y", targets or []), ("sample_weight", [asked.weights]), ("groups", [asked.groups])):
         for name in (name for name in given if name is not None):
-            if not isinstance(name, str):
-                raise InputError(sentence(role, f"the name of a column of {what}", type(name).__name__))
+            refuse_if(not isinstance(name, str), role, f"the name of a column of {what}", type(name).__name__)
             if name not in known:
                 raise InputError(f"There is no column {name!r} in {what}. {nearest(name, known)}")
             if name in taken:
