@@ -15,7 +15,7 @@ import pytest
 from pass_works import Moments, assert_same
 
 from mercer.errors import InputError, MemoryRefusal
-from mercer.runtime import memory
+from mercer.runtime import resources
 from mercer.runtime.passes import PassCheckpoint, check_backend, run_pass
 from mercer.runtime.resources import threads
 from mercer.streaming.blocks import as_source
@@ -207,7 +207,7 @@ def test_threads_keep_no_checkpoint(X, tmp_path):
 
 
 def test_sums_on_threads_are_promised(X, monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: 100)
+    monkeypatch.setattr(resources, "available_bytes", lambda: 100)
     with (
         threads(2),
         pytest.raises(

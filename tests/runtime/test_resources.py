@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.errors import InputError, MemoryRefusal
-from mercer.runtime import available_bytes, memory, promise, readable
+from mercer.runtime import available_bytes, promise, readable, resources
 from refusals import refusal, tells
 
 
@@ -19,8 +19,8 @@ def _no_settings(monkeypatch):
 @pytest.fixture
 def group(monkeypatch, tmp_path):
     """Control groups whose files a test writes; the process is in those that `own` says."""
-    monkeypatch.setattr(memory, "_GROUPS", tmp_path)
-    monkeypatch.setattr(memory, "_MEMBERSHIP", tmp_path / "own")
+    monkeypatch.setattr(resources, "_GROUPS", tmp_path)
+    monkeypatch.setattr(resources, "_MEMBERSHIP", tmp_path / "own")
 
     def write(limit, used, folder="", names=("memory.max", "memory.current"), own="0::/", stat=""):
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def test_there_is_some_memory():
 
 
 def test_the_machine_says_how_much_in_kibibytes(monkeypatch, group):
-    monkeypatch.setattr(memory, "_fields", lambda path, label: [8] if label == "MemAvailable:" else [])
+    monkeypatch.setattr(resources, "_fields", lambda path, label: [8] if label == "MemAvailable:" else [])
     assert available_bytes() == 8192
 
 
@@ -60,9 +60,9 @@ def test_a_control_group_over_its_limit_allows_nothing(group):
 
 
 def test_systems_without_control_groups_are_asked_otherwise(monkeypatch, tmp_path):
-    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "missing")
-    monkeypatch.setattr(memory, "_MEMBERSHIP", tmp_path / "missing")
-    assert memory._control_groups() == []
+    monkeypatch.setattr(resources, "_GROUPS", tmp_path / "missing")
+    monkeypatch.setattr(resources, "_MEMBERSHIP", tmp_path / "missing")
+    assert resources._control_groups() == []
     assert available_bytes() > 0
 
 
@@ -118,13 +118,13 @@ def test_cached_files_are_not_counted_as_used(group, folder, names, own, label):
 def test_the_limit_of_the_process_counts(monkeypatch, group):
     limit = 10**18
     monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
-    monkeypatch.setattr(memory, "_fields", lambda path, label: [1000] if label == "VmSize:" else [])
+    monkeypatch.setattr(resources, "_fields", lambda path, label: [1000] if label == "VmSize:" else [])
     assert available_bytes() == limit - 1024 * 1000
 
 
 def test_a_process_without_a_limit_is_not_limited(monkeypatch, group):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    assert memory._process_limit() == []
+    assert resources._process_limit() == []
 
 
 def test_the_variable_lowers_what_there_is(monkeypatch):
