@@ -21,7 +21,7 @@ from mercer.data.checks import (
 from mercer.data.rows import AlphaLike, Array, Estimator, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, refuse_if, sentence, warn
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, kernel_tags, width_of
-from mercer.estimators.parameters import KernelSettings, resolve, takes_sparse, validate
+from mercer.estimators.parameters import resolve, takes_sparse, validate
 from mercer.estimators.targets import Targets
 from mercer.kernels import Kernel, Linear, Precomputed
 from mercer.kernels.tiles import column_numbers
@@ -101,12 +101,9 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         return kernel_tags(super().__sklearn_tags__(), [self.kernel])
 
-    def _settings(self) -> KernelSettings:
-        return KernelSettings()
-
     def resolved_kernel(self, columns: int) -> Kernel:
         """The kernel that the parameter stands for, on rows of so many columns."""
-        return resolve(type(self).__name__, self.kernel, columns, self._settings())
+        return resolve(type(self).__name__, self.kernel, columns)
 
     def check_data(self, X: XLike, y: YLike = NO_TARGETS, *, reset: bool = True) -> Any:
         """X, or X and y, validated as scikit-learn does; `reset` for data to fit."""

@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.rows import AlphaLike, Array, ClassWeight, XLike
 from mercer.estimators.base import RidgeCore, store
 from mercer.estimators.intervals import IntervalsMixin
-from mercer.estimators.parameters import KernelSettings
+from mercer.estimators.parameters import resolve
 from mercer.estimators.targets import LabelsMixin
 from mercer.estimators.updating import Updatable
+from mercer.kernels import Kernel
 
 
 class KernelRidge(IntervalsMixin, MultiOutputMixin, RegressorMixin, Updatable, RidgeCore):  # type: ignore[misc]
@@ -91,8 +92,10 @@ class KernelRidge(IntervalsMixin, MultiOutputMixin, RegressorMixin, Updatable, R
 
     _kept_factor = True
 
-    def _settings(self) -> KernelSettings:
-        return KernelSettings(self.gamma, self.degree, self.coef0, self.kernel_params)
+    def resolved_kernel(self, columns: int) -> Kernel:
+        """The kernel that the parameters stand for, on rows of so many columns."""
+        named = self.gamma, self.degree, self.coef0, self.kernel_params
+        return resolve(type(self).__name__, self.kernel, columns, *named)
 
     def _model_for(self, X: XLike) -> Self:
         return self
