@@ -19,7 +19,7 @@ from mercer.data.checks import (
     unknown_keyword,
 )
 from mercer.data.rows import AlphaLike, Array, Estimator, PerRow, Rows, XLike, YLike
-from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, refuse_if, sentence, warn
+from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence, warn
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, kernel_tags, width_of
 from mercer.estimators.parameters import resolve, takes_sparse, validate
 from mercer.estimators.targets import Targets
@@ -175,8 +175,7 @@ class RidgeCore(KernelEstimator):
         # only the scalar product leaves a sparse table sparse
         dense_only = rows.sparse and not isinstance(kernel, Linear) and self.solver != "primal"
         count = None if dense_only else kernel.count_features(rows)
-        used = rows.values.shape[0]
-        choice = choose(self.solver, used, count, alphas, iterable=kernel.kind != "gram")
+        choice = choose(self.solver, len(rows), count, alphas, iterable=kernel.kind != "gram")
         if kernel.kind == "gram":  # the matrix given is kept beside the one that is factored
             choice = replace(choice, bytes=choice.bytes + 8 * n * n)
         refuse_if_too_large(choice, type(self).__name__, n)
@@ -198,14 +197,12 @@ class RidgeCore(KernelEstimator):
         -------
         self
         """
-        held: dict[str, Any] = self.__dict__
-        before: dict[str, Any] = {name: held[name] for name in ("n_features_in_", "feature_names_in_") if name in held}
+        before = dict(vars(self))
         try:
             return self._fit(X, y, sample_weight)
         except Exception:
-            if hasattr(self, "fitted_"):  # a model that was fitted before goes on as it was
-                held.pop("feature_names_in_", None)
-                held.update(before)
+            if "fitted_" in before:  # a model that was fitted before goes on as it was
+                self.__dict__ = before
             raise
 
     def _fit(self, X: XLike, y: YLike, sample_weight: PerRow) -> Self:
@@ -216,8 +213,8 @@ class RidgeCore(KernelEstimator):
         weights = None if targets.weights is None else check_weights(owner, targets.weights.copy())
         alphas, kernel = check_alpha(owner, self.alpha, targets.Y.shape[1]), self.resolved_kernel(width_of(X))
         kernel.check(self._as_rows(X))
-        kept = X if weights is None or weights.all() else X[weights > 0]
-        choice = self._choice(kernel, self._as_rows(kept), len(targets.Y), len(np.unique(alphas)))
+        kept = self._as_rows(X if weights is None or weights.all() else X[weights > 0])
+        choice = self._choice(kernel, kept, len(targets.Y), len(np.unique(alphas)))
         X, Y = X.copy(), targets.Y.copy()  # a fitted model is a value: nobody else's changes reach it
         rows = self._as_rows(X)
         warned = self._warn_if_invalid(kernel, rows)
@@ -232,8 +229,8 @@ class RidgeCore(KernelEstimator):
         self.publish()
         if not (warned and self.route_.negative):
             least = float(alphas.min())  # of the system that is hardest to solve
-            features = 0 if least else kernel.count_features(self._as_rows(kept)) or 0
-            self.route_.warn(owner, least, features if features > kept.shape[0] else 0)
+            features = 0 if least else kernel.count_features(kept) or 0
+            self.route_.warn(owner, least, features if features > len(kept) else 0)
         return self
 
     def publish(self) -> None:
@@ -311,11 +308,9 @@ def check_diagonal(given: Any, count: int) -> Array:
     """diag= as one finite, non-negative number per new row."""
     diagonal = as_numbers(given)
     what = f"{count} finite, non-negative numbers, k(x, x) of each new row"
-    if diagonal is None:
-        raise InputError(sentence("diag", what, repr(given)))
-    refuse_if(diagonal.shape != (count,), "diag", what, f"shape {diagonal.shape}")
-    bad = ~(np.isfinite(diagonal) & (diagonal >= 0))
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise InputError(sentence("diag", what, f"{diagonal[row]} in row {row}"))
+    if diagonal is None or diagonal.shape != (count,):
+        raise InputError(sentence("diag", what, repr(given) if diagonal is None else f"shape {diagonal.shape}"))
+    bad = np.flatnonzero(~(np.isfinite(diagonal) & (diagonal >= 0)))
+    if len(bad):
+        raise InputError(sentence("diag", what, f"{diagonal[bad[0]]} in row {bad[0]}"))
     return diagonal
