@@ -13,17 +13,15 @@ from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
 
-from mercer.data.checks import check_alpha, check_weights, keyword_hints
+from mercer.data.checks import check_alpha, keyword_hints
 from mercer.data.folds import Folds, draw
-from mercer.data.rows import Array, Estimator, PerRow, Rows, ScoringLike, Seed, SplitsLike, XLike, YLike
+from mercer.data.rows import Array, Estimator, PerRow, ScoringLike, Seed, SplitsLike, XLike, YLike
 from mercer.errors import InputError, sentence
-from mercer.estimators.inputs import as_sample_weight, check_kernels, refuse_mixed_labels, width_of
-from mercer.estimators.parameters import validate
+from mercer.estimators.inputs import check_kernels, refuse_mixed_labels
 from mercer.estimators.pipelines import refittable
 from mercer.estimators.refitting import Refitting, score_splits
 from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
-from mercer.estimators.search_core import SearchCore, warn_if_ill, warn_of_failures
-from mercer.estimators.targets import Targets
+from mercer.estimators.search_core import SearchCore, read_rows, warn_if_ill, warn_of_failures
 from mercer.selection.nested import run_nested
 from mercer.selection.outcome import Outcome
 from mercer.selection.scoring import Scoring, resolve_scoring
@@ -108,21 +106,13 @@ def _validate_closed_form(
 ) -> Outcome:
     """The outcome of one kernel with each target at its own alpha."""
     owner, model = type(estimator).__name__, clone(estimator)
-    X, y = model.check_data(X, y)
-    weights = as_sample_weight(sample_weight, X)
-    if weights is not None:
-        check_weights(owner, weights)
-    validate(model)
-    kernel = model.resolved_kernel(width_of(X))
     if getattr(how.scorer, "_response_method", None) == "predict_proba":
         way_out = "KernelRidgeClassifierCV has probabilities: use cross_validate with it instead."
         got = f"{how.name}, which needs probabilities"
         raise InputError(sentence(f"scoring of {owner}", "a scorer of labels or decision values", got, way_out))
-    targets = Targets.read(model, y, weights, by_split=True)
-    alphas = check_alpha(owner, model.alpha, targets.Y.shape[1]).tolist()
-    rows = Rows(X, getattr(model, "feature_names_in_", None))
-    gram = check_kernels([kernel], rows)
-    search = targets.search(rows, folds, how, intercept=bool(model.fit_intercept), gram=gram)
+    rows, targets = read_rows(model, X, y, sample_weight)
+    kernel, alphas = model.resolved_kernel(rows.width), check_alpha(owner, model.alpha, targets.Y.shape[1]).tolist()
+    search = targets.search(model, rows, folds, how, gram=check_kernels([kernel], rows))
     plan = search.plan([kernel], np.array(sorted(set(alphas))))
     with np.errstate(under="ignore"):
         values, condition = search.values(kernel, alphas, plan)

@@ -27,7 +27,7 @@ from mercer.estimators.base import forget, listed_kernels, set_kernel_params
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, check_kernels, kernel_tags
 from mercer.estimators.parameters import takes_sparse, validate
 from mercer.estimators.refitting import Refitting
-from mercer.estimators.targets import Targets
+from mercer.estimators.targets import Targets, Temperature
 from mercer.kernels import Kernel
 from mercer.runtime.container import check_path
 from mercer.selection.ladders import (
@@ -88,11 +88,22 @@ class SearchInputs(KeywordHints, BaseEstimator):  # type: ignore[misc]
         return check_input(self, listed, X, y, sparse=sparse, reset=reset, least=2 if reset else 1)
 
 
+def read_rows(estimator: Estimator, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Rows, Targets]:
+    """Rows and targets whose splits are to be compared, checked like the parameters of their estimator."""
+    validate(estimator)
+    X, y = estimator.check_data(X, y)
+    weights = as_sample_weight(sample_weight, X)
+    if weights is not None:
+        check_weights(type(estimator).__name__, weights)
+    targets = Targets.read(estimator, y, weights, by_split=True)
+    return Rows(X, getattr(estimator, "feature_names_in_", None)), targets
+
+
 class SearchCore(DefaultLadders, SearchInputs):
     """What the regressor and the classifier share: candidates, splits, the search, the choice."""
 
     tune: bool = False
-    alpha_per_target: bool = False
+    temperature_: Temperature
     _model: ClassVar[Any]  # the class of the best candidate
 
     def prepare(
@@ -115,30 +126,20 @@ class SearchCore(DefaultLadders, SearchInputs):
             Tried with each of them.
         """
         forget(self)
-        validate(self)
-        X, y = self.check_data(X, y)
-        weights = as_sample_weight(sample_weight, X)
-        if weights is not None:
-            check_weights(type(self).__name__, weights)
-        targets = Targets.read(self, y, weights, by_split=True)
-        rows = Rows(X, getattr(self, "feature_names_in_", None))
+        rows, targets = read_rows(self, X, y, sample_weight)
         kernels = resolve_kernels(self.kernels, rows)  # from all rows, before any split
-        gram = check_kernels(kernels, rows)
+        gram, classifier = check_kernels(kernels, rows), is_classifier(self)
         alphas = resolve_alphas(self.alphas, kernels, rows)
-        folds = self._folds(X, targets.y, groups)
-        scoring = resolve_scoring(self.scoring, classifier=is_classifier(self))
-        how = {"intercept": bool(self.fit_intercept), "gram": gram, "per_target": bool(self.alpha_per_target)}
-        return targets.search(rows, folds, scoring, **how), kernels, alphas
-
-    def _folds(self, X: XLike, y: YLike, groups: PerRow) -> Folds:
         if self.checkpoint is not None:
             check_path(self.checkpoint)
             if by_chance(self.cv, self.repeats, self.random_state):
                 must_be = "an integer when checkpoint is given and the folds are random"
                 way_out = "Without a seed the next run would draw other folds, and could not resume."
                 raise InputError(sentence(f"random_state of {type(self).__name__}", must_be, "None", way_out))
-        how = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
-        return draw(self.cv, X, y, classifier=is_classifier(self), **how)
+        how: Any = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
+        folds = draw(self.cv, rows.values, targets.y, classifier=classifier, **how)
+        scoring = resolve_scoring(self.scoring, classifier=classifier)
+        return targets.search(self, rows, folds, scoring, gram=gram), kernels, alphas
 
     def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None) -> Self:
         """Search, and fit the best candidate to all rows; a classifier is calibrated on held-out decision values.
@@ -188,20 +189,12 @@ class SearchCore(DefaultLadders, SearchInputs):
 
     def _choose(self, search: Search, kernels: list[Kernel], alphas: Array) -> Winner:
         """Score the candidates, extend or tune them if asked to, and choose."""
-        plan, table = search.plan(kernels, alphas), None
-        try:
-            table = search.run(kernels, alphas, plan, verbose=self.verbose, checkpoint=self.checkpoint)
-            choice = table.choose(self.rule, search.folds, search.failures)
-            table, choice = self._extend(search, table, choice)
-            if self.tune:
-                table, choice = self._tune_winner(search, table, choice)
-        except KeyboardInterrupt as stop:
-            finished = getattr(stop, "table", table)
-            if finished is not None:
-                self.cv_results_ = finished.results()
-            raise
-        grown = len(table.kernels) * len(table.alphas) > len(kernels) * len(alphas)
-        self.plan_ = search.plan(table.kernels, table.alphas) if grown else plan
+        table = self._run(search, kernels, alphas, self.checkpoint)
+        table, choice = self._extend(search, table, table.choose(self.rule, search.folds, search.failures))
+        if self.tune:
+            table, choice = self._tune_winner(search, table, choice)
+        if len(table.kernels) * len(table.alphas) > len(kernels) * len(alphas):
+            self.plan_ = search.plan(table.kernels, table.alphas)
         keep_choice(self, table, choice, search.folds)
         self.digits_ = table.digits(choice)
         self._warn(table, choice, search.failures)
@@ -218,22 +211,27 @@ class SearchCore(DefaultLadders, SearchInputs):
                 break
             kernels, alphas = (table.kernels, rungs) if axis else (wider, table.alphas)
             again = None if self.checkpoint is None else f"{self.checkpoint}.{turn + 1}"
-            table = self._add(search, table, kernels, alphas, axis, again)
+            table = self._run(search, kernels, alphas, again, table, axis)
             choice = table.choose(self.rule, search.folds, search.failures)
         return table, choice
 
-    def _add(
-        self, search: Search, table: SearchTable, kernels: Sequence[Kernel], alphas: Array, axis: int,
-        checkpoint: File = None,
+    def _run(
+        self, search: Search, kernels: Sequence[Kernel], alphas: Array, checkpoint: File,
+        table: SearchTable | None = None, axis: int = 0,
     ) -> SearchTable:  # fmt: skip
-        """The table with further kernels (axis 0) or alphas (axis 1); what is finished survives an interrupt."""
+        """The table with these kernels (axis 0) or alphas (axis 1), too; what is finished survives an interrupt."""
+        plan = search.plan(kernels, alphas)
+        if table is None:
+            self.plan_ = plan
         try:
-            plan = search.plan(kernels, alphas)
             more = search.run(kernels, alphas, plan, verbose=self.verbose, checkpoint=checkpoint)
         except KeyboardInterrupt as stop:
-            stop.table = join_tables(table, stop.table, axis) if hasattr(stop, "table") else table  # type: ignore[attr-defined]
+            if hasattr(stop, "table"):
+                self.cv_results_ = (stop.table if table is None else join_tables(table, stop.table, axis)).results()
             raise
-        return join_tables(table, more, axis)
+        table = more if table is None else join_tables(table, more, axis)
+        self.cv_results_ = table.results()
+        return table
 
     def _tune_winner(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add the best candidate with tuned parameters, and its alpha, to the candidates."""
@@ -251,14 +249,13 @@ class SearchCore(DefaultLadders, SearchInputs):
                 MercerWarning,
             )
             return table, choice
-        table = self._add(search, table, table.kernels, np.array([self.tuned_.alpha]), 1)
-        table = self._add(search, table, [self.tuned_.kernel], table.alphas, 0)
+        table = self._run(search, table.kernels, np.array([self.tuned_.alpha]), None, table, 1)
+        table = self._run(search, [self.tuned_.kernel], table.alphas, None, table, 0)
         return table, table.choose(self.rule, search.folds, search.failures)
 
     def _finish(self, search: Search, X: XLike, values: Array) -> None:
         """Fit the best candidate to all rows; keep its held-out values, which `verify` compares with refits."""
-        names = [name for name in ("fit_intercept", "class_weight") if hasattr(self, name)]
-        settings = {name: getattr(self, name) for name in names}
+        settings = {name: getattr(self, name) for name in ("fit_intercept", "class_weight") if hasattr(self, name)}
         self.best_estimator_ = self._model(self.alpha_, kernel=self.best_kernel_, **settings)
         if self.verify:
             self._verify(Refitting(self.best_estimator_, X, search.y, search.sample_weight), search, values)
@@ -266,6 +263,12 @@ class SearchCore(DefaultLadders, SearchInputs):
         held_out = search.by_repeat(values)
         one = search.y.ndim == 1 and held_out.shape[2] == 1
         self.cv_predictions_ = held_out[:, :, 0] if one else held_out
+        if search.classes is not None:
+            self.classes_, tested = search.classes.labels, ~np.isnan(held_out[:, :, 0])
+            weights = np.ones(search.folds.n) if search.sample_weight is None else search.sample_weight
+            weights = weights * (np.count_nonzero(weights) / weights.sum())  # which only compare rows
+            numbers, weights = (np.broadcast_to(row, tested.shape)[tested] for row in (search.classes.numbers, weights))
+            self.temperature_ = Temperature.fitted(held_out[tested], numbers, weights)
 
     def _warn(self, table: SearchTable, choice: Winner, failures: list[str]) -> None:
         owner = type(self).__name__

@@ -81,15 +81,13 @@ class Targets:
         refuse_one_class(name, classes.labels, classes.counts(weights))
         return cls(y, classes.targets(), weights, sample_weight, classes, balance)
 
-    def search(
-        self, rows: Rows, folds: Folds, scoring: Scoring, *, intercept: bool, gram: bool, per_target: bool = False
-    ) -> Search:
-        """The search for kernel and alpha on these rows and folds."""
-        problem = Problem(self.Y, self.weights, intercept, self.balance, gram=gram, labels=self.classes is not None)
-        return Search(
-            rows, self.y, problem, folds, scoring, self.classes, per_target=per_target,
-            refit_only=self.balance is not None, sample_weight=self.sample_weight,
-        )  # fmt: skip
+    def search(self, estimator: Estimator, rows: Rows, folds: Folds, scoring: Scoring, *, gram: bool) -> Search:
+        """The search for kernel and alpha on these rows and folds, with the settings of an estimator."""
+        intercept, labels = bool(estimator.fit_intercept), self.classes is not None
+        problem = Problem(self.Y, self.weights, intercept, self.balance, gram=gram, labels=labels)
+        how: Any = {"refit_only": self.balance is not None, "sample_weight": self.sample_weight}
+        how["per_target"] = bool(getattr(estimator, "alpha_per_target", False))
+        return Search(rows, self.y, problem, folds, scoring, self.classes, **how)
 
 
 def class_numbers(y: YLike) -> tuple[Array, Array]:
@@ -196,7 +194,8 @@ class Temperature:
         `weights`: how many rows each row stands for; 1 by default.
         """
         weights = np.ones(len(values)) if weights is None else weights
-        scores, target = _held(values), _smooth_labels(numbers, _classes(values), weights)
+        scores = _held(values)
+        target = _smooth_labels(numbers, scores.shape[1], weights)
 
         def slope(scale: float) -> float:
             return float(weights @ ((_softmax(scale * scores) - target) * scores).sum(axis=1))
@@ -230,8 +229,10 @@ class Temperature:
         0.1
         """
         weights = np.ones(len(values)) if weights is None else weights * (len(weights) / weights.sum())
-        scores, target = _held(values), _smooth_labels(numbers, _classes(values), weights)
-        shares = np.log(np.bincount(numbers, weights, minlength=scores.shape[1]) + 1.0)
+        scores = _held(values)
+        classes = scores.shape[1]
+        target = _smooth_labels(numbers, classes, weights)
+        shares = np.log(np.bincount(numbers, weights, minlength=classes) + 1.0)
         shares -= shares.mean()
         plain = Temperature.fitted(values, numbers, weights)
         if np.ptp(shares) < _ALIKE:
@@ -254,10 +255,6 @@ class Temperature:
         logits = self.logits(f[:, None])
         slope = np.ones_like(f) if self.logistic else self.scale * np.where(np.abs(f) <= 1.0, 1.0, _BEYOND)
         return logits[:, 1] - logits[:, 0], slope
-
-
-def _classes(values: Array) -> int:
-    return max(2, int(values.shape[1]))
 
 
 def _smooth_labels(numbers: Array, classes: int, weights: Array) -> Array:
