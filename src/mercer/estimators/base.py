@@ -95,6 +95,8 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
     set_params = set_kernel_params
 
     kernel: Any
+    kernel_: Kernel
+    X_fit_: Any
     # Parameters that predictions depend on, as they were at fit: setting others changes the next fit only.
     _as_fitted: dict[str, Any]
 
@@ -137,6 +139,20 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         self.kernel_.check(rows)
         return rows
 
+    def own_similarity(self, rows: Rows, given: Any, what: str, way_out: str = "") -> Array:
+        """k(x, x) of new rows, from the kernel, or of a precomputed one from the caller; `what` needs it."""
+        if self.kernel_.kind != "gram":
+            return self.kernel_.diagonal(rows)
+        if given is None:
+            raise InputError(f"{what} k(x, x) of the new rows. Pass diag=, an array with one number per row{way_out}.")
+        diagonal, must_be = as_numbers(given), f"{len(rows)} finite, non-negative numbers, k(x, x) of each new row"
+        if diagonal is None or diagonal.shape != (len(rows),):
+            raise InputError(sentence("diag", must_be, repr(given) if diagonal is None else f"shape {diagonal.shape}"))
+        bad = np.flatnonzero(~(np.isfinite(diagonal) & (diagonal >= 0)))
+        if len(bad):
+            raise InputError(sentence("diag", must_be, f"{diagonal[bad[0]]} in row {bad[0]}"))
+        return diagonal
+
     def _html_repr(self) -> str:
         """scikit-learn's diagram, with the kernel, the rows and the route of a fitted model below."""
         diagram = super()._html_repr()
@@ -162,8 +178,6 @@ class RidgeCore(KernelEstimator):
     fit_intercept: bool
     solver: str
     fitted_: FittedRidge
-    X_fit_: Any
-    kernel_: Kernel
     route_: Route
     _kept_factor: ClassVar[bool] = False  # whether a small model keeps its factor
     _one_target: bool = False  # whether predictions have no axis for targets
@@ -280,16 +294,8 @@ class RidgeCore(KernelEstimator):
 
     def diagonal_of(self, rows: Rows, given: Any) -> Array | None:
         """k(x, x) of new rows, from the kernel or from the caller; None where the model does not need it."""
-        if self.fitted_.primal is not None:
-            return None
-        if self.kernel_.kind != "gram":
-            return self.kernel_.diagonal(rows)
-        if given is None:
-            raise InputError(
-                f"{type(self).__name__} with a precomputed kernel needs k(x, x) of the new rows. "
-                "Pass diag=, an array with one number per row."
-            )
-        return check_diagonal(given, len(rows))
+        what = f"{type(self).__name__} with a precomputed kernel needs"
+        return None if self.fitted_.primal is not None else self.own_similarity(rows, given, what)
 
 
 def warn_if_not_mercer(kernel: Kernel) -> bool:
@@ -302,15 +308,3 @@ def warn_if_not_mercer(kernel: Kernel) -> bool:
             NotMercerWarning,
         )
     return valid is False
-
-
-def check_diagonal(given: Any, count: int) -> Array:
-    """diag= as one finite, non-negative number per new row."""
-    diagonal = as_numbers(given)
-    what = f"{count} finite, non-negative numbers, k(x, x) of each new row"
-    if diagonal is None or diagonal.shape != (count,):
-        raise InputError(sentence("diag", what, repr(given) if diagonal is None else f"shape {diagonal.shape}"))
-    bad = np.flatnonzero(~(np.isfinite(diagonal) & (diagonal >= 0)))
-    if len(bad):
-        raise InputError(sentence("diag", what, f"{diagonal[bad[0]]} in row {bad[0]}"))
-    return diagonal

@@ -21,10 +21,11 @@ from mercer.estimators.inputs import check_kernels, refuse_mixed_labels
 from mercer.estimators.pipelines import refittable
 from mercer.estimators.refitting import Refitting, score_splits
 from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
-from mercer.estimators.search_core import SearchCore, read_rows, warn_if_ill, warn_of_failures
+from mercer.estimators.search_core import SearchCore, chosen_alpha, read_rows, warn_if_ill, warn_of_failures
 from mercer.selection.nested import run_nested
 from mercer.selection.outcome import Outcome
 from mercer.selection.scoring import Scoring, resolve_scoring
+from mercer.selection.search import Search
 from mercer.solvers.plan import digits_left
 
 
@@ -79,10 +80,8 @@ def cross_validate(
     if type(estimator) in (KernelRidge, KernelRidgeClassifier):
         return _validate_closed_form(estimator, X, y, folds, how, sample_weight)
     scores, predictions, _ = score_splits(Refitting(estimator, X, y, sample_weight, groups), folds, how)
-    base = refitted_baseline(y, folds, how, classifier=classifier)
-    return Outcome.of_splits(
-        "cross-validation", scores, folds, how, base=base, predictions=predictions, route="refitted"
-    )
+    facts: Any = {"base": refitted_baseline(y, folds, how, classifier=classifier), "predictions": predictions}
+    return Outcome.of_splits("cross-validation", scores, folds, how, route="refitted", **facts)
 
 
 def refitted_baseline(y: YLike, folds: Folds, how: Scoring, *, classifier: bool) -> float:
@@ -97,12 +96,7 @@ def refitted_baseline(y: YLike, folds: Folds, how: Scoring, *, classifier: bool)
 
 
 def _validate_closed_form(
-    estimator: KernelRidge | KernelRidgeClassifier,
-    X: XLike,
-    y: YLike,
-    folds: Folds,
-    how: Scoring,
-    sample_weight: PerRow,
+    estimator: Estimator, X: XLike, y: YLike, folds: Folds, how: Scoring, sample_weight: PerRow
 ) -> Outcome:
     """The outcome of one kernel with each target at its own alpha."""
     owner, model = type(estimator).__name__, clone(estimator)
@@ -117,17 +111,17 @@ def _validate_closed_form(
     with np.errstate(under="ignore"):
         values, condition = search.values(kernel, alphas, plan)
     scores = how.by_split(search.pooled_truth if search.pool_only else search.truth, values)
-    if search.classes is not None:
-        predictions = search.labels_by_repeat(search.truth.outcome(values))
-    else:
-        held_out = search.by_repeat(values)
-        predictions = held_out[:, :, 0] if search.y.ndim == 1 else held_out
+    labels = None if search.classes is None else search.labels_by_repeat(search.truth.outcome(values))
     name = plan.chosen.name
     warn_if_ill(f"{owner} in cross_validate", condition, name)
-    return Outcome.of_splits(
-        "cross-validation", scores, folds, how, base=search.baseline(), predictions=predictions,
-        route="refitted" if name == "refit" else f"closed form, method {name}", digits=digits_left(condition),
-    )  # fmt: skip
+    facts: Any = {"base": search.baseline(), "predictions": _predictions(search, search.by_repeat(values), labels)}
+    facts["route"] = "refitted" if name == "refit" else f"closed form, method {name}"
+    return Outcome.of_splits("cross-validation", scores, folds, how, digits=digits_left(condition), **facts)
+
+
+def _predictions(search: Search, values: Array, labels: Array | None) -> Array:
+    """Held-out labels or numbers of every repeat, without an axis for targets where y has none."""
+    return (values[:, :, 0] if search.y.ndim == 1 else values) if labels is None else labels
 
 
 @keyword_hints
@@ -185,13 +179,16 @@ def nested_cross_validate(
     ((1, 5), 5)
     """
     search, X = refittable(search, X)
-    if isinstance(search, Pipeline):
+    last = search.steps[-1][1] if isinstance(search, Pipeline) else search
+    if not isinstance(last, SearchCore):
+        what, must_be = "The last step of the Pipeline", "KernelRidgeCV or KernelRidgeClassifierCV"
+        if last is search:
+            what = "search, the first argument of nested_cross_validate,"
+            must_be = "KernelRidgeCV, KernelRidgeClassifierCV or a Pipeline that ends in one"
+        raise InputError(sentence(what, must_be, type(last).__name__, "For a fixed model, use cross_validate."))
+    if last is not search:
         draws = {"repeats": repeats, "groups": groups, "random_state": random_state}
         return _nested_pipeline(search, X, y, cv, draws, inner, sample_weight)
-    if not isinstance(search, SearchCore):
-        what = "search, the first argument of nested_cross_validate,"
-        must_be = "KernelRidgeCV, KernelRidgeClassifierCV or a Pipeline that ends in one"
-        raise InputError(sentence(what, must_be, type(search).__name__, "For a fixed model, use cross_validate."))
     for name in ("extend_grid", "tune"):
         if getattr(search, name, False):
             raise InputError(
@@ -208,14 +205,8 @@ def nested_cross_validate(
     run = run_nested(
         problem, kernels, alphas, _inner(inner, X, y, groups, random_state, search), model.rule, model.verbose
     )
-    chosen = []
-    for choice in run.choices:
-        picked = [float(alphas[a]) for a in choice.alphas]
-        alpha: Any = np.array(picked) if problem.per_target and y.ndim == 2 else picked[0]
-        chosen.append({"kernel": kernels[choice.kernel], "alpha": alpha})
-    predictions = run.predictions[:, :, 0] if np.ndim(y) == 1 else run.predictions
-    if run.labels is not None:
-        predictions = run.labels
+    chosen = [{"kernel": kernels[c.kernel], "alpha": chosen_alpha(problem, alphas, c)} for c in run.choices]
+    predictions = _predictions(problem, run.predictions, run.labels)
     warn_if_ill(f"a best candidate of {owner} in nested_cross_validate", run.condition, run.plan.chosen.name)
     if problem.failures:
         warn_of_failures(problem.scoring.name, problem.failures)
@@ -235,7 +226,6 @@ def _inner(inner: SplitsLike, X: XLike, y: YLike, groups: Array | None, random_s
         if inner != "leave-one-out":
             raise InputError(sentence("inner", "None, a number of folds, a splitter or 'leave-one-out'", repr(inner)))
         inner = None
-    y = np.asarray(y)
 
     def draw_on(rows: Array) -> Folds:
         own = None if groups is None else groups[rows]
@@ -245,28 +235,19 @@ def _inner(inner: SplitsLike, X: XLike, y: YLike, groups: Array | None, random_s
 
 
 def _nested_pipeline(
-    pipeline: Pipeline,
-    X: XLike,
-    y: YLike,
-    cv: SplitsLike,
-    draws: dict[str, Any],
-    inner: SplitsLike,
+    pipeline: Pipeline, X: XLike, y: YLike, cv: SplitsLike, draws: dict[str, Any], inner: SplitsLike,
     sample_weight: PerRow,
-) -> Outcome:
+) -> Outcome:  # fmt: skip
     """Scores of a Pipeline that ends in a search, refitted in every outer fold; `draws` says how these are drawn."""
     name, last = pipeline.steps[-1]
-    if not isinstance(last, SearchCore):
-        what, must_be = "The last step of the Pipeline", "KernelRidgeCV or KernelRidgeClassifierCV"
-        raise InputError(sentence(what, must_be, type(last).__name__, "For a fixed model, use cross_validate."))
     classifier = is_classifier(last)
     rows = np.empty((len(y), 0)) if isinstance(X, Mapping) else X  # of which splitters count the rows
     folds = draw(cv, rows, y, classifier=classifier, **draws)
     how = resolve_scoring(last.scoring, classifier=classifier)
-    settings = {"checkpoint": None}  # each fold is other data
+    settings = {f"{name}__checkpoint": None}  # each fold is other data
     if inner is not None:
-        settings["cv"] = None if isinstance(inner, str) and inner == "leave-one-out" else inner
-    pipeline = clone(pipeline).set_params(**{f"{name}__{key}": value for key, value in settings.items()})
-    fit = Refitting(pipeline, X, y, sample_weight, draws["groups"])
+        settings[f"{name}__cv"] = None if isinstance(inner, str) and inner == "leave-one-out" else inner
+    fit = Refitting(clone(pipeline).set_params(**settings), X, y, sample_weight, draws["groups"])
     scores, predictions, searches = score_splits(fit, folds, how, _chosen_by)
     chosen, best, digits, tried = zip(*searches, strict=True)
     inner_scores = np.reshape(best, (len(scores), -1)).mean(axis=1)  # one for each score of pooled folds

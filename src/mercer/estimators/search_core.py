@@ -166,9 +166,8 @@ class SearchCore(DefaultLadders, SearchInputs):
             warn_of_scales(kernels, search.rows)
         with np.errstate(under="ignore"):
             choice = self._choose(search, kernels, alphas)
-            chosen = [float(self.alphas_[a]) for a in choice.alphas]
-            self.alpha_ = np.array(chosen) if search.per_target and search.y.ndim == 2 else chosen[0]
-            spread = chosen if search.per_target else chosen * search.problem.Y.shape[1]
+            self.alpha_ = chosen_alpha(search, self.alphas_, choice)
+            spread = np.broadcast_to(self.alpha_, search.problem.Y.shape[1]).tolist()
             values, _ = search.values(self.best_kernel_, spread, self.plan_)
             self._finish(search, X, values)
         return self
@@ -374,6 +373,12 @@ class SearchCore(DefaultLadders, SearchInputs):
                 "nested_cross_validate estimates by how much."
             )
         return Text("\n".join(lines))
+
+
+def chosen_alpha(search: Search, alphas: Array, choice: Winner) -> Any:
+    """The alpha of a choice, or one for each target where each has its own."""
+    chosen = alphas[list(choice.alphas)]
+    return chosen if search.per_target and search.y.ndim == 2 else float(chosen[0])
 
 
 def keep_choice(search: Estimator, table: SearchTable, choice: Winner, folds: Folds) -> None:
