@@ -265,7 +265,7 @@ def check_table(estimator: Estimator, X: XLike, *, reset: bool) -> Any:
         if X.dtype.kind == "c":
             raise InputError("Complex data not supported: X must hold real numbers.")
         if not X.size:
-            missing, shape = "feature" if len(X) else "sample", X.shape
+            missing, shape = "sample" if not len(X) else "feature", X.shape
             raise InputError(f"Found array with 0 {missing}(s) (shape={shape}) while a minimum of 1 is required.")
         columns = X.shape[1]
     known, names = getattr(estimator, "feature_names_in_", None), _get_feature_names(X)

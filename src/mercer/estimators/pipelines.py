@@ -18,8 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Estimator, Seed, SplitsLike, XLike, YLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if
 from mercer.estimators.table_model import Fixed, TableModel
+from mercer.tables import TableEncoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +32,8 @@ class Transformers:
     @property
     def encoder(self) -> Any:
         """The TableEncoder, if the only transformer is one; otherwise None."""
-        from mercer.tables import TableEncoder
-
-        first = self.pipeline.steps[0][1]
-        return first if len(self.pipeline.steps) == 1 and isinstance(first, TableEncoder) else None
+        first, *others = (step for _, step in self.pipeline.steps)
+        return first if not others and isinstance(first, TableEncoder) else None
 
     def then(self, encoder: Any) -> Transformers:
         """These transformers and the encoder of an automatic model after them."""
@@ -73,8 +72,7 @@ def split_pipeline(model: Estimator) -> tuple[Transformers | None, Any]:
         model = model.pipeline
     if not isinstance(model, Pipeline):
         return None, model
-    last = model.steps[-1][1]
-    return (None if len(model.steps) == 1 else Transformers(model[:-1])), last
+    return Transformers(model[:-1]) if len(model.steps) > 1 else None, model.steps[-1][1]
 
 
 def refittable(model: Estimator, X: XLike) -> tuple[Any, Any]:
@@ -119,8 +117,8 @@ def with_column(X: XLike, place: int, *, lenders: Array | None = None, shift: fl
             return moved
         return frame.with_columns(column.alias(name)).to_native()
     if isinstance(X, dict):
-        name, cells = list(X)[place], column_values(X, place)
-        return {**X, name: cells + shift if lenders is None else cells[lenders]}
+        cells = column_values(X, place)
+        return {**X, list(X)[place]: cells + shift if lenders is None else cells[lenders]}
     moved = np.array(X, dtype=None if lenders is not None or np.asarray(X).dtype == object else np.float64)
     moved[:, place] = moved[:, place] + shift if lenders is None else moved[lenders, place]
     return moved
@@ -131,15 +129,14 @@ def with_column(X: XLike, place: int, *, lenders: Array | None = None, shift: fl
 
 def _bound(model: Estimator, method: str, X: XLike = None) -> tuple[Any, Any]:
     """A method of a model or of the last step of a Pipeline, and the rows as it takes them."""
+    last = model
     if isinstance(model, Pipeline):
         transformers, last = split_pipeline(model)
         check_is_fitted(last)
-        rows = X if transformers is None or X is None else transformers.transform(X)
-    else:
-        last, rows = model, X
-    if not hasattr(last, method):
-        raise InputError(sentence(f"The model of {method}", f"one that has a method {method}", type(last).__name__))
-    return getattr(last, method), rows
+        X = X if transformers is None or X is None else transformers.transform(X)
+    absent, must_be = not hasattr(last, method), f"one that has a method {method}"
+    refuse_if(absent, f"The model of {method}", must_be, type(last).__name__)
+    return getattr(last, method), X
 
 
 @keyword_hints

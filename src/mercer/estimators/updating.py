@@ -6,6 +6,7 @@ of leaving R out (docs/derivations, section 28). More rows are appended to the C
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
@@ -18,7 +19,7 @@ from mercer.data.rows import Array, Estimator, Rows, XLike, YLike
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.parameters import is_precomputed
-from mercer.estimators.refitting import like_training
+from mercer.estimators.refitting import like_training, part_of
 from mercer.kernels.tiles import between, underflow_is_zero
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
 from mercer.solvers.dual import DualSolved, Solution
@@ -38,8 +39,6 @@ def _can_grow(model: Estimator) -> bool:
 
 class Updatable(RidgeCore):
     """Rows removed and added, with kernel and alpha as they are."""
-
-    _one_target: bool
 
     def without(self, rows: Any) -> Self:
         """The model fitted without some of its rows, from the factor of all of them.
@@ -67,7 +66,7 @@ class Updatable(RidgeCore):
         array([4.])
         """
         check_is_fitted(self)
-        return remove_rows(self, rows)
+        return _remove_rows(self, rows)
 
     def with_rows(self, X: XLike, y: YLike) -> Self:
         """The model fitted to its rows and these, by appending them to its Cholesky factor.
@@ -98,7 +97,7 @@ class Updatable(RidgeCore):
         True
         """
         check_is_fitted(self)
-        return append_rows(self, *self._more(X, y, "with_rows"))
+        return _append_rows(self, *self._more(X, y, "with_rows"))
 
     @available_if(_can_grow)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: XLike, y: YLike) -> Self:
@@ -129,7 +128,7 @@ class Updatable(RidgeCore):
         """
         if not hasattr(self, "fitted_"):
             return self.fit(X, y)
-        self.fitted_ = append_rows(self, *self._more(X, y, "partial_fit")).fitted_
+        self.fitted_ = _append_rows(self, *self._more(X, y, "partial_fit")).fitted_
         self.publish()
         return self
 
@@ -153,63 +152,58 @@ class Updatable(RidgeCore):
 
 def check_numbers(rows: Any, n: int) -> Array:
     """Row numbers, at least one and not all; negative ones count from the end."""
-    found = np.atleast_1d(np.asarray(rows))
-    if found.dtype == bool and found.shape == (n,):
-        found = np.flatnonzero(found)
-    if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
-        raise InputError(sentence("rows of without()", "row numbers, or True and False for every row", repr(rows)))
-    found = np.where(found < 0, found + n, found)
-    if found.min() < 0 or found.max() >= n:
-        raise InputError(sentence("rows of without()", f"between 0 and {n - 1}", repr(rows)))
-    found = np.unique(found)
-    if len(found) == n:
+    given, what = np.atleast_1d(np.asarray(rows)), "rows of without()"
+    numbers = np.flatnonzero(given) if given.dtype == bool and given.shape == (n,) else given
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
+        raise InputError(sentence(what, "row numbers, or True and False for every row", repr(rows)))
+    numbers = np.unique(np.where(numbers < 0, numbers + n, numbers))
+    if numbers[0] < 0 or numbers[-1] >= n:
+        raise InputError(sentence(what, f"between 0 and {n - 1}", repr(rows)))
+    if len(numbers) == n:
         raise InputError(f"without() cannot leave out all {n} rows.")
-    return found
+    return numbers
 
 
 @underflow_is_zero
-def remove_rows(model: Model, rows: Any) -> Model:
+def _remove_rows(model: Model, rows: Any) -> Model:
     """The model of the other rows."""
-    fitted = model.fitted_
-    n = len(fitted.targets)
-    numbers = check_numbers(rows, n)
-    kept = np.setdiff1d(np.arange(n), numbers)
-    places = np.flatnonzero(np.isin(fitted.numbers, numbers))
-    if len(places) == len(fitted.numbers):
+    fitted, used = model.fitted_, model.fitted_.numbers
+    numbers = check_numbers(rows, len(fitted.targets))
+    kept = np.setdiff1d(np.arange(len(fitted.targets)), numbers)
+    places = np.flatnonzero(np.isin(used, numbers))
+    if len(places) == len(used):
         raise InputError("without() cannot leave out all rows of positive weight.")
-    weights = None if fitted.weights is None else fitted.weights[kept]
-    rest = replace(fitted, X=fitted.rows(kept).values, weights=weights, targets=fitted.targets[kept])
+    some = {"X": fitted.rows(kept).values, "weights": part_of(fitted.weights, kept), "targets": fitted.targets[kept]}
+    rest = replace(fitted, **some)
     if fitted.route.singular or (fitted.alphas <= 0).any():
         return _refit(model, rest)
     if not len(places):
         return _rebuild(model, replace(rest, dual=fitted.dual[kept]))
-    dual, constant = fitted.dual.copy(), fitted.constant.copy()
-    primal = None if fitted.primal is None else fitted.primal.copy()
-    used, condition, lost = fitted.numbers, fitted.route.condition, 1.0
+    dual, constant, primal = fitted.dual.copy(), fitted.constant.copy(), copy(fitted.primal)
+    condition, lost = fitted.route.condition, 1.0
     for (mine, solved), (_, left_out) in zip(fitted.systems, fitted.leave_outs, strict=True):
         (E,) = left_out.residuals([places])
         if E is None:
             return _refit(model, rest)
-        Y = fitted.targets[np.ix_(used, mine)]
-        centre = Y.mean(axis=0) if fitted.intercept else np.zeros(len(mine))
-        Y = Y - centre  # targets far from zero lose no digits
+        part = np.ix_(used, mine)
+        centre = fitted.targets[part].mean(axis=0) if fitted.intercept else np.zeros(len(mine))
+        Y = fitted.targets[part] - centre  # targets far from zero lose no digits
         Y[places] -= E / solved.root[places, None]
         solution = solved.solve(Y)
-        dual[np.ix_(used, mine)], constant[mine] = solution.dual, centre + solution.intercept
+        dual[part], constant[mine] = solution.dual, centre + solution.intercept
         if primal is not None:
             primal[:, mine], lost = solution.primal, max(lost, solution.route.cancelled)
             condition = max(condition, left_out.condition)
+    route = replace(fitted.route, condition=condition, cancelled=lost)
     if primal is None:
         left = np.setdiff1d(used, numbers)
         lost = count_cancelled(fitted.kernel.diagonal(fitted.rows(left)), dual[left], fitted.targets[left])
-    route = replace(fitted.route, condition=condition, cancelled=lost)
-    if primal is None:
-        route = replace(route, rank=len(left), size=len(left))
+        route = replace(route, rank=len(left), size=len(left), cancelled=lost)
     return _rebuild(model, replace(rest, dual=dual[kept], constant=constant, primal=primal, route=route))
 
 
 @underflow_is_zero
-def append_rows(model: Model, new: Rows, Y: Array) -> Model:
+def _append_rows(model: Model, new: Rows, Y: Array) -> Model:
     """The model of the rows it has and these, of weight 1 each."""
     fitted = model.fitted_
     targets = np.vstack([fitted.targets, Y])
@@ -230,9 +224,9 @@ def append_rows(model: Model, new: Rows, Y: Array) -> Model:
         return _refit(model, start)
     route = max((solved.inverse.route() for _, solved in systems), key=lambda route: route.condition)
     lost = count_cancelled(fitted.kernel.diagonal(start.rows()), dual, targets)
-    found = replace(start, dual=dual, constant=constant, route=replace(route, cancelled=max(route.cancelled, lost)))
-    found.known["systems"] = systems
-    return _rebuild(model, found)
+    grown = replace(start, dual=dual, constant=constant, route=replace(route, cancelled=max(route.cancelled, lost)))
+    grown.known["systems"] = systems
+    return _rebuild(model, grown)
 
 
 def _append_systems(fitted: FittedRidge, new: Rows) -> list[tuple[Array, DualSolved]]:
@@ -243,25 +237,20 @@ def _append_systems(fitted: FittedRidge, new: Rows) -> list[tuple[Array, DualSol
     if features is not None and features < len(fitted.targets) + len(new):  # a fit to all rows would be in the primal
         return []
     side, corner = between(fitted.kernel, new, fitted.against), between(fitted.kernel, new, new)
-    ones, found = np.ones(len(fitted.targets) + len(new)), []
+    ones = np.ones(len(fitted.targets) + len(new))
+    known = [(mine, getattr(solved, "inverse", None)) for mine, solved in fitted.systems]
+    factors = [(mine, factor) for mine, factor in known if isinstance(factor, Cholesky)]
+    if len(factors) < len(known):  # of a spectrum: factors are made now
+        rows, reason, alphas = fitted.rows(), fitted.choice.reason, fitted.alphas
+        factors = [
+            (np.flatnonzero(alphas == alpha), Cholesky(training_matrix(fitted.kernel, rows), float(alpha), reason))
+            for alpha in np.unique(alphas)
+        ]
     try:
-        for mine, factor in _factors(fitted):
-            found.append((mine, DualSolved(factor.with_rows(side, corner), ones, intercept=fitted.intercept)))
+        grown = [(mine, factor.with_rows(side, corner)) for mine, factor in factors]
     except NotPositiveDefinite:
         return []
-    return found
-
-
-def _factors(fitted: FittedRidge) -> list[tuple[Array, Cholesky]]:
-    """The Cholesky factor of each distinct alpha, and its targets: those that are there, or made now."""
-    found = [(mine, getattr(solved, "inverse", None)) for mine, solved in fitted.systems]
-    if all(isinstance(factor, Cholesky) for _, factor in found):
-        return [(mine, factor) for mine, factor in found if isinstance(factor, Cholesky)]
-    rows, reason = fitted.rows(), fitted.choice.reason
-    return [
-        (np.flatnonzero(fitted.alphas == alpha), Cholesky(training_matrix(fitted.kernel, rows), float(alpha), reason))
-        for alpha in np.unique(fitted.alphas)
-    ]
+    return [(mine, DualSolved(factor, ones, intercept=fitted.intercept)) for mine, factor in grown]
 
 
 def _has_drifted(solved: DualSolved, solution: Solution, Y: Array) -> bool:
@@ -275,20 +264,19 @@ def _has_drifted(solved: DualSolved, solution: Solution, Y: Array) -> bool:
 
 def _refit(model: Model, start: FittedRidge) -> Model:
     """Fitted to the rows and targets of `start`, with the kernel and alpha that the model was fitted with."""
-    targets = start.targets[:, 0] if getattr(model, "_one_target", False) else start.targets
     alpha = start.alphas if len(np.unique(start.alphas)) > 1 else float(start.alphas[0])
     fresh = type(model)(alpha, kernel=start.kernel, fit_intercept=start.intercept, solver=model.solver)
-    return _rebuild(model, fresh.fit(like_training(model, start.X), targets, start.weights).fitted_)
+    fresh.fit(like_training(model, start.X), model.as_given(start.targets), start.weights)
+    return _rebuild(model, fresh.fitted_)
 
 
 def _rebuild(model: Model, fitted: FittedRidge) -> Model:
     """A model of the same class and parameters that has this fit."""
-    found: Model = clone(model)
-    for name in ("n_features_in_", "feature_names_in_", "_one_target", "_per_target", "_as_fitted", "classes_"):
-        if hasattr(model, name):
-            setattr(found, name, getattr(model, name))
+    rebuilt: Model = clone(model)
+    kept = ("n_features_in_", "feature_names_in_", "_one_target", "_per_target", "_as_fitted", "classes_")
+    rebuilt.__dict__.update({name: value for name, value in vars(model).items() if name in kept})
     if fitted.kernel.kind == "gram":
-        found.n_features_in_ = len(fitted.targets)
-    found.fitted_ = fitted
-    found.publish()
-    return found
+        rebuilt.n_features_in_ = len(fitted.targets)
+    rebuilt.fitted_ = fitted
+    rebuilt.publish()
+    return rebuilt
