@@ -125,15 +125,17 @@ class krr:  # noqa: N801 - the course's own name
 
     def kernel_object(self) -> Kernel:
         """The kernel that the name and its parameter stand for."""
+        if self.kernel not in _KERNELS:
+            raise InputError(f"There is no kernel {self.kernel!r}. {nearest(str(self.kernel), _KERNELS)}")
         if self.kernel == "linear":
             return Linear()
-        if self.kernel in ("polynomial", "gaussian"):
-            given, whole = self.kernelparameter, self.kernel == "polynomial"
-            if not is_real(given) or (whole and given != int(given)):
-                must_be = "an integer" if whole else "a positive number"
-                raise InputError(sentence(f"kernelparameter of the {self.kernel} kernel", must_be, repr(given)))
-            return Polynomial(int(given)) if whole else Gaussian(float(given), per_dimension=True)
-        raise InputError(f"There is no kernel {self.kernel!r}. {nearest(str(self.kernel), _KERNELS)}")
+        given, whole = self.kernelparameter, self.kernel == "polynomial"
+        bad, must_be = (
+            not is_real(given) or (whole and given != int(given)),
+            "an integer" if whole else "a positive number",
+        )
+        refuse_if(bad, f"kernelparameter of the {self.kernel} kernel", must_be, repr(given))
+        return Polynomial(int(given)) if whole else Gaussian(float(given), per_dimension=True)
 
     def fit(self, X: XLike, y: YLike) -> Self:
         """Fit to rows X (n x d) and targets y (n or n x t).
@@ -151,13 +153,11 @@ class krr:  # noqa: N801 - the course's own name
         """
         rows, targets = _training_data(X, y)
         kernel = self.kernel_object()
-        self.regularization_ = _check_regularization(self.regularization)
-        if self.regularization_ == 0:
-            self.regularization_ = by_leave_one_out(kernel, rows, targets)
+        given = _check_regularization(self.regularization)
+        self.regularization_ = given or by_leave_one_out(kernel, rows, targets)
         Y = targets.reshape(len(targets), -1)
         solution = DualSystem(training_matrix(kernel, rows), None).solve(Y, self.regularization_, "cholesky")
-        self.rows_, self.alpha_ = rows, solution.dual.reshape(targets.shape)
-        self.kernel_ = kernel
+        self.kernel_, self.rows_, self.alpha_ = kernel, rows, solution.dual.reshape(targets.shape)
         return self
 
     def predict(self, X: XLike) -> Array:
@@ -185,9 +185,8 @@ class krr:  # noqa: N801 - the course's own name
 
 
 def _check_regularization(value: float) -> float:
-    if not is_real(value) or value < 0:
-        way_out = "With 0, it is chosen by leave-one-out cross-validation."
-        raise InputError(sentence("regularization of krr", "a finite, non-negative number", repr(value), way_out))
+    bad, way_out = not is_real(value) or value < 0, "With 0, it is chosen by leave-one-out cross-validation."
+    refuse_if(bad, "regularization of krr", "a finite, non-negative number", repr(value), way_out)
     return float(value)
 
 
@@ -277,7 +276,7 @@ def cv(
     for i, found in _losses(candidates, table, targets, folds.splits, loss_function):
         losses[i] = found
         _tell(len(losses), len(combinations), time.monotonic() - start, verbose)
-    means = np.array([float(np.mean(losses[i])) for i in range(len(combinations))])
+    means = np.array([np.mean(losses[i]) for i in range(len(combinations))])
     if np.isnan(means).all():
         raise InputError(
             "loss_function returned NaN for every combination of parameters. Check y and the predictions for NaN."
@@ -291,8 +290,8 @@ def cv(
 
 def _lists(parameters: Grid) -> list[list[object]]:
     """The values to try of each parameter."""
-    if not isinstance(parameters, Mapping):
-        raise InputError(sentence("parameters", "a dict of lists, or a list of such dicts", repr(parameters)[:60]))
+    other = not isinstance(parameters, Mapping)
+    refuse_if(other, "parameters", "a dict of lists, or a list of such dicts", repr(parameters)[:60])
     for name, values in parameters.items():
         if isinstance(values, str) or not isinstance(values, Iterable):
             got = f"{name!r}: {values!r}"
@@ -302,16 +301,13 @@ def _lists(parameters: Grid) -> list[list[object]]:
 
 def _as_table(losses: list[npt.ArrayLike]) -> Array:
     """Losses of all folds, one number or one curve each."""
-    shapes = sorted({np.shape(loss) for loss in losses})
-    if len(shapes) > 1:
-        got = " and ".join(map(str, shapes))
-        way_out = "Evaluate curves on the same grid, for example with np.interp."
-        raise InputError(sentence("The result of loss_function", "of the same shape in all folds", got, way_out))
+    shapes, what = sorted({np.shape(loss) for loss in losses}), "The result of loss_function"
+    got, way_out = " and ".join(map(str, shapes)), "Evaluate curves on the same grid, for example with np.interp."
+    refuse_if(len(shapes) > 1, what, "of the same shape in all folds", got, way_out)
     try:
         return np.array(losses, dtype=np.float64)
     except (TypeError, ValueError):
-        got = repr(losses[0])
-        raise InputError(sentence("The result of loss_function", "a number or an array of them", got)) from None
+        raise InputError(sentence(what, "a number or an array of them", repr(losses[0]))) from None
 
 
 def _takes_objects(method: Estimator, parameters: Grid) -> bool:
@@ -350,7 +346,11 @@ def _losses(
             alphas = {i: float(candidates[i].regularization) for i in members}
             yield from _formula_losses(key, alphas, X, y, splits, loss)
         else:
-            yield members[0], _refit_losses(candidates[members[0]], X, y, splits, loss)
+            parts = []
+            for split in splits:
+                model = _fit(copy.deepcopy(candidates[key]), _take(X, split.train), y[split.train])
+                parts.append(loss(y[split.test], model.predict(_take(X, split.test))))
+            yield key, _as_table(parts)
 
 
 def _formula_losses(
@@ -362,18 +362,9 @@ def _formula_losses(
     route = "spectral" if len(alphas) > 6 else "inverse"
     system = Candidate(kernel, rows, problem, removals, route, whole=route == "spectral")
     for i, alpha in alphas.items():
-        values = system.at(alpha).values
-        outcome = values[:, 0] if targets.ndim == 1 else values
-        parts = [(y[removals.tests[s]], outcome[removals.part(s)].copy()) for s in range(len(removals))]
+        values = system.at(alpha).values.reshape(-1, *targets.shape[1:])
+        parts = [(y[test], values[removals.part(s)].copy()) for s, test in enumerate(removals.tests)]
         yield i, _as_table([loss(*part) for part in parts])
-
-
-def _refit_losses(candidate: Estimator, X: XLike, y: Array, splits: Sequence[Split], loss: Loss) -> Array:
-    found = []
-    for split in splits:
-        model = _fit(copy.deepcopy(candidate), _take(X, split.train), y[split.train])
-        found.append(loss(y[split.test], model.predict(_take(X, split.test))))
-    return _as_table(found)
 
 
 def _fit(method: Estimator, X: XLike, y: Array) -> Estimator:
