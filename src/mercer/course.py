@@ -54,6 +54,7 @@ Grid: TypeAlias = Mapping[str, Sequence[Any]]  # values to try of each parameter
 
 _KERNELS = ("linear", "polynomial", "gaussian")
 _LADDER = 60
+_SHORT = 3.0  # seconds of work that need no word
 
 
 def zero_one_loss(y_true: YLike, y_pred: YLike) -> float:
@@ -274,8 +275,11 @@ def cv(
     folds = draw(nfolds, table, targets, repeats=nrepetitions, random_state=random_state)
     candidates, losses, start = [_with(method, values) for values in combinations], dict[int, Array](), time.monotonic()
     for i, found in _losses(candidates, table, targets, folds.splits, loss_function):
-        losses[i] = found
-        _tell(len(losses), len(combinations), time.monotonic() - start, verbose)
+        losses[i], spent = found, time.monotonic() - start
+        if verbose > 1 or (verbose and spent > _SHORT):
+            left = duration(spent / len(losses) * (len(combinations) - len(losses)))
+            sys.stdout.write(f"{len(losses)} of {len(combinations)} parameter combinations, remaining time {left}\n")
+            sys.stdout.flush()
     means = np.array([np.mean(losses[i]) for i in range(len(combinations))])
     if np.isnan(means).all():
         raise InputError(
@@ -283,8 +287,8 @@ def cv(
         )
     winner = int(np.argmin(np.where(np.isnan(means), np.inf, means)))  # what is no number never wins
     best = _fit(candidates[winner], table, targets)
-    best.cvloss = _scalar(losses[winner].mean(axis=0))
-    best.cvloss_std = _scalar(losses[winner].std(axis=0))
+    mean, spread = losses[winner].mean(axis=0), losses[winner].std(axis=0)
+    best.cvloss, best.cvloss_std = (float(mean), float(spread)) if np.ndim(mean) == 0 else (mean, spread)
     return best
 
 
@@ -314,10 +318,6 @@ def _takes_objects(method: Estimator, parameters: Grid) -> bool:
     """Whether rows are objects to the kernels of the method, or to those to try, whatever they look like."""
     tried = [value for values in parameters.values() if isinstance(values, list | tuple) for value in values]
     return any(getattr(kernel, "kind", "") == "objects" for kernel in [getattr(method, "kernel", None), *tried])
-
-
-def _scalar(value: Array) -> float | Array:
-    return float(value) if np.ndim(value) == 0 else value
 
 
 def _with(method: Estimator, values: dict[str, object]) -> Estimator:
@@ -375,14 +375,3 @@ def _fit(method: Estimator, X: XLike, y: Array) -> Estimator:
 
 def _take(X: XLike, rows: Array) -> XLike:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-
-
-_SHORT = 3.0  # seconds of work that need no word
-
-
-def _tell(done: int, total: int, spent: float, verbose: int) -> None:
-    """Print how far a search is and how long the rest will take."""
-    if verbose > 1 or (verbose and spent > _SHORT):
-        left = spent / done * (total - done)
-        sys.stdout.write(f"{done} of {total} parameter combinations, remaining time {duration(left)}\n")
-        sys.stdout.flush()

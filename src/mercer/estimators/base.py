@@ -19,7 +19,7 @@ from mercer.data.checks import (
     unknown_keyword,
 )
 from mercer.data.rows import AlphaLike, Array, Estimator, PerRow, Rows, XLike, YLike
-from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence, warn
+from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, refuse_if, sentence, warn
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, kernel_tags, width_of
 from mercer.estimators.parameters import resolve, takes_sparse, validate
 from mercer.estimators.targets import Targets
@@ -45,11 +45,10 @@ def listed_kernels(kernels: Any) -> list[Any]:
 
 def is_tuned(estimator: Estimator) -> bool:
     """Whether the kernels of a search are tuned on a sample of rows; "tuned" beside other kernels is an error."""
-    named = [kernel for kernel in listed_kernels(estimator.kernels) if isinstance(kernel, str) and kernel == "tuned"]
-    if named and not isinstance(estimator.kernels, str):
-        must_be = 'either "tuned" alone or kernels'
-        raise InputError(sentence(f"kernels of {type(estimator).__name__}", must_be, repr(estimator.kernels)[:60]))
-    return bool(named)
+    given, what = estimator.kernels, f"kernels of {type(estimator).__name__}"
+    named = any(isinstance(kernel, str) and kernel == "tuned" for kernel in listed_kernels(given))
+    refuse_if(named and not isinstance(given, str), what, 'either "tuned" alone or kernels', repr(given)[:60])
+    return named
 
 
 def set_kernel_params(self: Any, **params: Any) -> Any:

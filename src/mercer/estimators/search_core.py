@@ -20,6 +20,7 @@ from mercer.errors import (
     IllConditionedWarning,
     InputError,
     MercerWarning,
+    refuse_if,
     sentence,
     warn,
 )
@@ -177,12 +178,11 @@ class SearchCore(DefaultLadders, SearchInputs):
         rows = search.rows
         if search.problem.gram or rows.objects or rows.sparse or rows.values.dtype.kind not in "biuf":
             return
-        found = Copies.among(rows.values, search.problem.Y)
-        if not found.by_chance:
-            way_out = "Drop the copies, or pass groups= with one label for each distinct row."
+        copies = Copies.among(rows.values, search.problem.Y)
+        if not copies.by_chance:
             warn(
-                f"{found.words()}. If a held-out row has a copy among the training rows, scores are too optimistic. "
-                f"{way_out}",
+                f"{copies.words()}. If a held-out row has a copy among the training rows, scores are too optimistic. "
+                "Drop the copies, or pass groups= with one label for each distinct row.",
                 MercerWarning,
             )
 
@@ -201,16 +201,17 @@ class SearchCore(DefaultLadders, SearchInputs):
 
     def _extend(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add rungs beyond the edge that the best candidate is on, until it is on none; to default ladders always."""
-        by_name, by_default = self._growing()
+        default = (False, False) if self.extend_grid else self._growing()
+        widths, more_alphas = (True, True) if self.extend_grid else default
         for turn in range(_ROUNDS):
-            default = (False, False) if self.extend_grid else (by_name, by_default)
             wider, rungs = beyond_edges(table, choice, search.folds, default)
-            axis = 1 if len(rungs) and (by_default or self.extend_grid) else 0
-            if axis == 0 and not (wider and (by_name or self.extend_grid)):
-                break
-            kernels, alphas = (table.kernels, rungs) if axis else (wider, table.alphas)
             again = None if self.checkpoint is None else f"{self.checkpoint}.{turn + 1}"
-            table = self._run(search, kernels, alphas, again, table, axis)
+            if len(rungs) and more_alphas:
+                table = self._run(search, table.kernels, rungs, again, table, 1)
+            elif wider and widths:
+                table = self._run(search, wider, table.alphas, again, table, 0)
+            else:
+                break
             choice = table.choose(self.rule, search.folds, search.failures)
         return table, choice
 
@@ -238,9 +239,8 @@ class SearchCore(DefaultLadders, SearchInputs):
         if not winner.tunable() or problem.gram:
             return table, choice
         alpha = max(float(table.alphas[choice.alphas[0]]), 1e-12)
-        used = take_used(search.rows, problem)
         settings, seed = Settings(alpha=alpha, starts=1, verbose=self.verbose), check_random_state(self.random_state)
-        self.tuned_ = tune_rows(winner, *used, settings, seed.randint(2**31 - 1))
+        self.tuned_ = tune_rows(winner, *take_used(search.rows, problem), settings, seed.randint(2**31 - 1))
         if self.tuned_.overfitted or self.tuned_.status == "failed":
             how = "overfitted: the error on held-out rows increased" if self.tuned_.overfitted else "failed"
             warn(
@@ -271,9 +271,8 @@ class SearchCore(DefaultLadders, SearchInputs):
 
     def _warn(self, table: SearchTable, choice: Winner, failures: list[str]) -> None:
         owner = type(self).__name__
-        tuned = getattr(self, "tuned_", None)
         edges = edges_in_words(table, choice, self.folds_, self._growing())
-        if edges and not (tuned is not None and tuned.kernel == table.kernels[choice.kernel]):
+        if edges and getattr(getattr(self, "tuned_", None), "kernel", None) != self.best_kernel_:
             said = f"The best candidate of {owner} is on the edge of the grid ({' and '.join(edges)} tried)."
             warn(EdgeOfGridWarning(said, hint="$grid."))
         warn_if_ill(f"the best candidate of {owner}", table.worst_condition(choice), self.plan_.chosen.name)
@@ -292,17 +291,16 @@ class SearchCore(DefaultLadders, SearchInputs):
         chosen = check_random_state(self.random_state).choice(len(splits), min(_REPLAYED, len(splits)), replace=False)
         self._replayed, self.verified_ = len(chosen), 0.0
         for i in map(int, chosen):
-            train, test = splits[i].train, splits[i].test
             expected = values[search.removals.part(i)] + search.problem.centre
             if search.classes is not None:
-                there = np.unique(search.classes.numbers[train])
+                there = np.unique(search.classes.numbers[splits[i].train])
                 if len(there) < len(search.classes.labels):  # a model of fewer classes; of two, their difference
                     expected = expected[:, there] if len(there) > 2 else expected[:, there[1:]] - expected[:, there[:1]]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", MercerWarning)
-                model, rows = fit(train, test)
-            found = (model.predict if search.classes is None else model.decision_function)(rows)
-            self.verified_ = max(self.verified_, float(np.abs(found.reshape(expected.shape) - expected).max()))
+                model, rows = fit(splits[i].train, splits[i].test)
+            refitted = (model.predict if search.classes is None else model.decision_function)(rows)
+            self.verified_ = max(self.verified_, float(np.abs(refitted.reshape(expected.shape) - expected).max()))
 
     def explain(
         self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None, rates: Rates | None = None
@@ -322,10 +320,9 @@ class SearchCore(DefaultLadders, SearchInputs):
         Plan
             Prints as a table of routes; the arrow marks the one that would be taken.
         """
-        if hasattr(self.cv, "__next__"):
-            way_out = "Use cv=list(cv): explain would consume the iterator, and fit would get no splits."
-            must_be = "a list or a splitter, not an iterator"
-            raise InputError(sentence("cv of explain", must_be, f"a {type(self.cv).__name__}", way_out))
+        way_out = "Use cv=list(cv): explain would consume the iterator, and fit would get no splits."
+        must_be, got = "a list or a splitter, not an iterator", f"a {type(self.cv).__name__}"
+        refuse_if(hasattr(self.cv, "__next__"), "cv of explain", must_be, got, way_out)
         # of a copy, so that nothing looks fitted that is not
         search, kernels, alphas = copy.copy(self).prepare(X, y, sample_weight, groups)
         return search.plan(kernels, alphas, rates)
@@ -364,9 +361,8 @@ class SearchCore(DefaultLadders, SearchInputs):
             f"About {self.digits_:.0f} digits of the best candidate's scores are correct.",
         ]
         if hasattr(self, "verified_"):
-            lines.append(
-                f"Refitting {counted(self._replayed, 'split')} agreed to {self.verified_:.1e}, in the units of y."
-            )
+            replayed = counted(self._replayed, "split")
+            lines.append(f"Refitting {replayed} agreed to {self.verified_:.1e}, in the units of y.")
         if len(self.kernels_) * len(self.alphas_) > 1:
             lines.append(
                 "The score of the best candidate is optimistic because it was used for selection; "

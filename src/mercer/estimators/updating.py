@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -27,8 +27,6 @@ from mercer.solvers.fitted import FittedRidge, count_cancelled
 from mercer.solvers.gram import training_matrix
 from mercer.solvers.plan import EPS
 
-Model = TypeVar("Model", bound=RidgeCore)
-
 _DRIFT = 1e-11  # of the targets, left over by a grown factor: beyond, it is made anew
 
 
@@ -40,6 +38,7 @@ def _can_grow(model: Estimator) -> bool:
 class Updatable(RidgeCore):
     """Rows removed and added, with kernel and alpha as they are."""
 
+    @underflow_is_zero
     def without(self, rows: Any) -> Self:
         """The model fitted without some of its rows, from the factor of all of them.
 
@@ -66,7 +65,39 @@ class Updatable(RidgeCore):
         array([4.])
         """
         check_is_fitted(self)
-        return _remove_rows(self, rows)
+        fitted, used = self.fitted_, self.fitted_.numbers
+        numbers = check_numbers(rows, len(fitted.targets))
+        kept = np.setdiff1d(np.arange(len(fitted.targets)), numbers)
+        places = np.flatnonzero(np.isin(used, numbers))
+        if len(places) == len(used):
+            raise InputError("without() cannot leave out all rows of positive weight.")
+        X, weights = fitted.rows(kept).values, part_of(fitted.weights, kept)
+        rest = replace(fitted, X=X, weights=weights, targets=fitted.targets[kept])
+        if fitted.route.singular or (fitted.alphas <= 0).any():
+            return self._refit(rest)
+        if not len(places):
+            return self._rebuild(replace(rest, dual=fitted.dual[kept]))
+        dual, constant, primal = fitted.dual.copy(), fitted.constant.copy(), copy(fitted.primal)
+        condition, lost = fitted.route.condition, 1.0
+        for (mine, solved), (_, left_out) in zip(fitted.systems, fitted.leave_outs, strict=True):
+            (E,) = left_out.residuals([places])
+            if E is None:
+                return self._refit(rest)
+            part = np.ix_(used, mine)
+            centre = fitted.targets[part].mean(axis=0) if fitted.intercept else np.zeros(len(mine))
+            Y = fitted.targets[part] - centre  # targets far from zero lose no digits
+            Y[places] -= E / solved.root[places, None]
+            solution = solved.solve(Y)
+            dual[part], constant[mine] = solution.dual, centre + solution.intercept
+            if primal is not None:
+                primal[:, mine], lost = solution.primal, max(lost, solution.route.cancelled)
+                condition = max(condition, left_out.condition)
+        route = replace(fitted.route, condition=condition, cancelled=lost)
+        if primal is None:
+            left = np.setdiff1d(used, numbers)
+            lost = count_cancelled(fitted.kernel.diagonal(fitted.rows(left)), dual[left], fitted.targets[left])
+            route = replace(route, rank=len(left), size=len(left), cancelled=lost)
+        return self._rebuild(replace(rest, dual=dual[kept], constant=constant, primal=primal, route=route))
 
     def with_rows(self, X: XLike, y: YLike) -> Self:
         """The model fitted to its rows and these, by appending them to its Cholesky factor.
@@ -97,7 +128,7 @@ class Updatable(RidgeCore):
         True
         """
         check_is_fitted(self)
-        return _append_rows(self, *self._more(X, y, "with_rows"))
+        return self._with_more(X, y, "with_rows")
 
     @available_if(_can_grow)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: XLike, y: YLike) -> Self:
@@ -128,26 +159,63 @@ class Updatable(RidgeCore):
         """
         if not hasattr(self, "fitted_"):
             return self.fit(X, y)
-        self.fitted_ = _append_rows(self, *self._more(X, y, "partial_fit")).fitted_
+        self.fitted_ = self._with_more(X, y, "partial_fit").fitted_
         self.publish()
         return self
 
-    def _more(self, X: XLike, y: YLike, what: str) -> tuple[Rows, Array]:
-        """More rows and their targets (m x t), checked."""
+    @underflow_is_zero
+    def _with_more(self, X: XLike, y: YLike, what: str) -> Self:
+        """The model of the rows it has and these, of weight 1 each."""
         if self.kernel_.kind == "gram":
             raise InputError(f"{what} does not support precomputed kernels. Fit again with the larger kernel matrix.")
-        rows = self.check_rows(X)
-        targets = self.fitted_.targets.shape[1]
+        fitted, new = self.fitted_, self.check_rows(X)
         try:
             given = np.asarray(y, dtype=np.float64)
         except (TypeError, ValueError):
             given = np.empty(0)
         Y = given.reshape(-1, 1) if self._one_target and given.ndim == 1 else given
-        if Y.shape != (len(rows), targets):
-            must_be = f"{targets} for each of {len(rows)} rows"
+        if Y.shape != (len(new), fitted.targets.shape[1]):
+            must_be = f"{fitted.targets.shape[1]} for each of {len(new)} rows"
             raise InputError(sentence(f"y of {what}", must_be, f"shape {given.shape}" if given.size else repr(y)[:60]))
         refuse_if(not np.isfinite(Y).all(), f"y of {what}", "finite", "NaN or infinity")
-        return rows, Y
+        targets = np.vstack([fitted.targets, Y])
+        weights = None if fitted.weights is None else np.append(fitted.weights, np.ones(len(Y)))
+        if hasattr(fitted.X, "tocsr") or hasattr(new.values, "tocsr"):
+            raise InputError("Sparse rows cannot be added to a model. Use X.toarray().")
+        X = np.concatenate([np.asarray(fitted.X), np.asarray(new.values)])
+        start = replace(fitted, X=X, targets=targets, weights=weights, primal=None)
+        systems = _append_systems(fitted, new)
+        dual, constant = np.zeros(targets.shape), np.zeros(targets.shape[1])
+        for mine, solved in systems:
+            solution = solved.solve(targets[:, mine])
+            dual[:, mine], constant[mine] = solution.dual, solution.intercept
+            if _has_drifted(solved, solution, targets[:, mine]):
+                return self._refit(start)
+        if not systems:
+            return self._refit(start)
+        route = max((solved.inverse.route() for _, solved in systems), key=lambda route: route.condition)
+        lost = count_cancelled(fitted.kernel.diagonal(start.rows()), dual, targets)
+        grown = replace(start, dual=dual, constant=constant, route=replace(route, cancelled=max(route.cancelled, lost)))
+        grown.known["systems"] = systems
+        return self._rebuild(grown)
+
+    def _refit(self, start: FittedRidge) -> Self:
+        """Fitted to the rows and targets of `start`, with the kernel and alpha that the model was fitted with."""
+        alpha = start.alphas if len(np.unique(start.alphas)) > 1 else float(start.alphas[0])
+        fresh = type(self)(alpha, kernel=start.kernel, fit_intercept=start.intercept, solver=self.solver)
+        fresh.fit(like_training(self, start.X), self.as_given(start.targets), start.weights)
+        return self._rebuild(fresh.fitted_)
+
+    def _rebuild(self, fitted: FittedRidge) -> Self:
+        """A model of the same class and parameters that has this fit."""
+        rebuilt: Self = clone(self)
+        kept = ("n_features_in_", "feature_names_in_", "_one_target", "_per_target", "_as_fitted", "classes_")
+        rebuilt.__dict__.update({name: value for name, value in vars(self).items() if name in kept})
+        if fitted.kernel.kind == "gram":
+            rebuilt.n_features_in_ = len(fitted.targets)
+        rebuilt.fitted_ = fitted
+        rebuilt.publish()
+        return rebuilt
 
 
 def check_numbers(rows: Any, n: int) -> Array:
@@ -162,71 +230,6 @@ def check_numbers(rows: Any, n: int) -> Array:
     if len(numbers) == n:
         raise InputError(f"without() cannot leave out all {n} rows.")
     return numbers
-
-
-@underflow_is_zero
-def _remove_rows(model: Model, rows: Any) -> Model:
-    """The model of the other rows."""
-    fitted, used = model.fitted_, model.fitted_.numbers
-    numbers = check_numbers(rows, len(fitted.targets))
-    kept = np.setdiff1d(np.arange(len(fitted.targets)), numbers)
-    places = np.flatnonzero(np.isin(used, numbers))
-    if len(places) == len(used):
-        raise InputError("without() cannot leave out all rows of positive weight.")
-    some = {"X": fitted.rows(kept).values, "weights": part_of(fitted.weights, kept), "targets": fitted.targets[kept]}
-    rest = replace(fitted, **some)
-    if fitted.route.singular or (fitted.alphas <= 0).any():
-        return _refit(model, rest)
-    if not len(places):
-        return _rebuild(model, replace(rest, dual=fitted.dual[kept]))
-    dual, constant, primal = fitted.dual.copy(), fitted.constant.copy(), copy(fitted.primal)
-    condition, lost = fitted.route.condition, 1.0
-    for (mine, solved), (_, left_out) in zip(fitted.systems, fitted.leave_outs, strict=True):
-        (E,) = left_out.residuals([places])
-        if E is None:
-            return _refit(model, rest)
-        part = np.ix_(used, mine)
-        centre = fitted.targets[part].mean(axis=0) if fitted.intercept else np.zeros(len(mine))
-        Y = fitted.targets[part] - centre  # targets far from zero lose no digits
-        Y[places] -= E / solved.root[places, None]
-        solution = solved.solve(Y)
-        dual[part], constant[mine] = solution.dual, centre + solution.intercept
-        if primal is not None:
-            primal[:, mine], lost = solution.primal, max(lost, solution.route.cancelled)
-            condition = max(condition, left_out.condition)
-    route = replace(fitted.route, condition=condition, cancelled=lost)
-    if primal is None:
-        left = np.setdiff1d(used, numbers)
-        lost = count_cancelled(fitted.kernel.diagonal(fitted.rows(left)), dual[left], fitted.targets[left])
-        route = replace(route, rank=len(left), size=len(left), cancelled=lost)
-    return _rebuild(model, replace(rest, dual=dual[kept], constant=constant, primal=primal, route=route))
-
-
-@underflow_is_zero
-def _append_rows(model: Model, new: Rows, Y: Array) -> Model:
-    """The model of the rows it has and these, of weight 1 each."""
-    fitted = model.fitted_
-    targets = np.vstack([fitted.targets, Y])
-    weights = None if fitted.weights is None else np.append(fitted.weights, np.ones(len(Y)))
-    if hasattr(fitted.X, "tocsr") or hasattr(new.values, "tocsr"):
-        raise InputError("Sparse rows cannot be added to a model. Use X.toarray().")
-    X = np.concatenate([np.asarray(fitted.X), np.asarray(new.values)])
-    start = replace(fitted, X=X, targets=targets, weights=weights, primal=None)
-    systems = _append_systems(fitted, new)
-    dual, constant = np.zeros(targets.shape), np.zeros(targets.shape[1])
-    for mine, solved in systems:
-        solution = solved.solve(targets[:, mine])
-        dual[:, mine], constant[mine] = solution.dual, solution.intercept
-        if _has_drifted(solved, solution, targets[:, mine]):
-            systems = []
-            break
-    if not systems:
-        return _refit(model, start)
-    route = max((solved.inverse.route() for _, solved in systems), key=lambda route: route.condition)
-    lost = count_cancelled(fitted.kernel.diagonal(start.rows()), dual, targets)
-    grown = replace(start, dual=dual, constant=constant, route=replace(route, cancelled=max(route.cancelled, lost)))
-    grown.known["systems"] = systems
-    return _rebuild(model, grown)
 
 
 def _append_systems(fitted: FittedRidge, new: Rows) -> list[tuple[Array, DualSolved]]:
@@ -260,23 +263,3 @@ def _has_drifted(solved: DualSolved, solution: Solution, Y: Array) -> bool:
     y = Y - solution.intercept  # which may be far larger than what is fitted
     size = np.abs(y).max(axis=0) + np.abs(terms).max(axis=0)
     return bool((np.abs(y - terms).max(axis=0) > _DRIFT * size + 4 * EPS * np.abs(Y).max(axis=0)).any())
-
-
-def _refit(model: Model, start: FittedRidge) -> Model:
-    """Fitted to the rows and targets of `start`, with the kernel and alpha that the model was fitted with."""
-    alpha = start.alphas if len(np.unique(start.alphas)) > 1 else float(start.alphas[0])
-    fresh = type(model)(alpha, kernel=start.kernel, fit_intercept=start.intercept, solver=model.solver)
-    fresh.fit(like_training(model, start.X), model.as_given(start.targets), start.weights)
-    return _rebuild(model, fresh.fitted_)
-
-
-def _rebuild(model: Model, fitted: FittedRidge) -> Model:
-    """A model of the same class and parameters that has this fit."""
-    rebuilt: Model = clone(model)
-    kept = ("n_features_in_", "feature_names_in_", "_one_target", "_per_target", "_as_fitted", "classes_")
-    rebuilt.__dict__.update({name: value for name, value in vars(model).items() if name in kept})
-    if fitted.kernel.kind == "gram":
-        rebuilt.n_features_in_ = len(fitted.targets)
-    rebuilt.fitted_ = fitted
-    rebuilt.publish()
-    return rebuilt
