@@ -26,7 +26,7 @@ from mercer.estimators.targets import Targets
 from mercer.kernels import Kernel, Linear, Precomputed
 from mercer.kernels.tiles import column_numbers
 from mercer.runtime import blas_for
-from mercer.solvers import Route, SolverChoice, choose
+from mercer.solvers import SolverChoice, choose
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.plan import refuse_if_too_large
 from mercer.text import counted, round_numbers, text_below
@@ -176,8 +176,6 @@ class RidgeCore(KernelEstimator):
     alpha: AlphaLike
     fit_intercept: bool
     solver: str
-    fitted_: FittedRidge
-    route_: Route
     _kept_factor: ClassVar[bool] = False  # whether a small model keeps its factor
     _one_target: bool = False  # whether predictions have no axis for targets
 

@@ -212,15 +212,15 @@ class IntervalsMixin:
             _refuse_search(search, fitted)
         if search is not None and any(search.own_ladders()):
             sets = _sets_of_ladders(search, fitted, rows, confidence, alike)
-            return sets if np.ndim(model.dual_coef_) > 1 else sets[0]
-        how: Any = {"intercept": fitted.intercept, "diagonal": diagonal, "alike": alike}
-        if search is None:  # kernel and alpha stay as they are
-            how["solver"] = "auto" if fitted.primal is None else "primal"
-            tried = [([fitted.kernel], [float(alpha)]) for alpha in fitted.alphas]
         else:
-            tried = [(search.kernels_, search.alphas_)] * len(fitted.alphas)
-        parts = zip(tried, fitted.targets.T, strict=True)
-        sets = [conformal_sets(*some, fitted.rows(), y, rows, confidence, **how) for some, y in parts]
+            how: Any = {"intercept": fitted.intercept, "diagonal": diagonal, "alike": alike}
+            tried = [([fitted.kernel], [float(alpha)]) for alpha in fitted.alphas]  # which stay as they are
+            if search is not None:
+                tried = [(search.kernels_, search.alphas_)] * len(fitted.alphas)
+            elif fitted.primal is not None:
+                how["solver"] = "primal"
+            parts = zip(tried, fitted.targets.T, strict=True)
+            sets = [conformal_sets(*some, fitted.rows(), y, rows, confidence, **how) for some, y in parts]
         return sets if np.ndim(model.dual_coef_) > 1 else sets[0]
 
     @keyword_hints

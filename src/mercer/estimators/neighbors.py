@@ -21,8 +21,6 @@ class KernelNeighbors(KernelEstimator):
     """What both neighbour estimators share: the training rows and the search among them."""
 
     n_neighbors: int
-    n_features_in_: int
-    _diagonal_fit: Array
     _remember: Any  # keeps the targets
 
     def __init__(self, kernel: Any = "linear", n_neighbors: int = 1) -> None:

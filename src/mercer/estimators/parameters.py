@@ -122,9 +122,8 @@ def takes_sparse(kernel: Any) -> bool:
 
 def is_positive_only(kernel: Any) -> bool:
     """Whether X must not hold negative numbers."""
-    if isinstance(kernel, str):
-        return kernel in ("chi2", "additive_chi2")
-    return bool(getattr(kernel, "positive_only", False))
+    named = isinstance(kernel, str) and kernel in ("chi2", "additive_chi2")
+    return named or bool(getattr(kernel, "positive_only", False))
 
 
 def _from_name(owner: str, name: str, columns: int, gamma: Any, degree: Any, coef0: Any) -> Kernel:

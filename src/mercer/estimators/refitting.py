@@ -57,16 +57,17 @@ class Refitting:
         self.pairwise = hasattr(estimator, "__sklearn_tags__") and estimator.__sklearn_tags__().input_tags.pairwise
         self.X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X) if self.pairwise else X
         last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+        known = inspect.signature(last.fit).parameters
         self.extra: dict[str, Array] = {}
         if sample_weight is not None:
-            if not _takes(last, "sample_weight"):
+            if "sample_weight" not in known and not any(each.kind is each.VAR_KEYWORD for each in known.values()):
                 raise InputError(f"{type(last).__name__}.fit does not support sample_weight. Remove sample_weight.")
             weights = np.asarray(sample_weight, dtype=np.float64)
             weights = weights if weights.ndim else np.full(len(self.y), weights)
             must_be = f"an array of length {len(self.y)}, one value per row"
             refuse_if(weights.shape != (len(self.y),), "sample_weight", must_be, f"shape {weights.shape}")
             self.extra["sample_weight"] = weights
-        if groups is not None and (isinstance(last, BaseSearchCV) or _takes(last, "groups", by_name=True)):
+        if groups is not None and (isinstance(last, BaseSearchCV) or "groups" in known):
             self.extra["groups"] = np.asarray(groups)
 
     def _rows(self, rows: Array, columns: Array) -> Any:
@@ -86,12 +87,6 @@ class Refitting:
         extra = {f"{prefix}{name}": values[train] for name, values in self.extra.items()}
         model.fit(self._rows(train, train), self.y[train], **extra)
         return model, self._rows(test, train)
-
-
-def _takes(estimator: Estimator, name: str, *, by_name: bool = False) -> bool:
-    """Whether `fit` takes an argument of this name, or (unless `by_name`) of any name."""
-    found = inspect.signature(estimator.fit).parameters
-    return name in found or (not by_name and any(each.kind is each.VAR_KEYWORD for each in found.values()))
 
 
 def score_splits(

@@ -104,7 +104,6 @@ class SearchCore(DefaultLadders, SearchInputs):
     """What the regressor and the classifier share: candidates, splits, the search, the choice."""
 
     tune: bool = False
-    temperature_: Temperature
     _model: ClassVar[Any]  # the class of the best candidate
 
     def prepare(
