@@ -13,10 +13,9 @@ from mercer.errors import InputError, refuse_if
 from mercer.estimators.base import store
 from mercer.estimators.intervals import IntervalsMixin
 from mercer.estimators.refitting import like_training, part_of
-from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
+from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier, check_numbers
 from mercer.estimators.search_core import SearchCore
 from mercer.estimators.targets import CalibratedMixin
-from mercer.estimators.updating import check_numbers
 
 
 class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore):  # type: ignore[misc]
