@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from mercer.data.checks import check_alpha, keyword_hints
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Estimator, PerRow, ScoringLike, Seed, SplitsLike, XLike, YLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators.inputs import check_kernels, refuse_mixed_labels
 from mercer.estimators.pipelines import refittable
 from mercer.estimators.refitting import Refitting, score_splits
@@ -201,10 +201,8 @@ def nested_cross_validate(
     problem, kernels, alphas = model.prepare(X, y, sample_weight, groups)
     X, y = problem.rows.values, problem.y
     groups = None if groups is None else np.asarray(groups)
-    owner = type(search).__name__
-    run = run_nested(
-        problem, kernels, alphas, _inner(inner, X, y, groups, random_state, search), model.rule, model.verbose
-    )
+    owner, draw_inner = type(search).__name__, _inner(inner, X, y, groups, random_state, search)
+    run = run_nested(problem, kernels, alphas, draw_inner, model.rule, model.verbose)
     chosen = [{"kernel": kernels[c.kernel], "alpha": chosen_alpha(problem, alphas, c)} for c in run.choices]
     predictions = _predictions(problem, run.predictions, run.labels)
     warn_if_ill(f"a best candidate of {owner} in nested_cross_validate", run.condition, run.plan.chosen.name)
@@ -220,18 +218,15 @@ def nested_cross_validate(
 
 def _inner(inner: SplitsLike, X: XLike, y: YLike, groups: Array | None, random_state: Seed, search: SearchCore) -> Any:
     """A function that draws inner folds on given rows, or None for the other outer folds."""
-    if inner is None:
-        return None
-    if isinstance(inner, str):
-        if inner != "leave-one-out":
-            raise InputError(sentence("inner", "None, a number of folds, a splitter or 'leave-one-out'", repr(inner)))
-        inner = None
+    must_be = "None, a number of folds, a splitter or 'leave-one-out'"
+    refuse_if(isinstance(inner, str) and inner != "leave-one-out", "inner", must_be, repr(inner))
+    how: Any = {"random_state": random_state, "classifier": is_classifier(search)}
 
     def draw_on(rows: Array) -> Folds:
         own = None if groups is None else groups[rows]
-        return draw(inner, X[rows], y[rows], groups=own, random_state=random_state, classifier=is_classifier(search))
+        return draw(None if isinstance(inner, str) else inner, X[rows], y[rows], groups=own, **how)
 
-    return draw_on
+    return None if inner is None else draw_on
 
 
 def _nested_pipeline(

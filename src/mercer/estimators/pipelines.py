@@ -7,7 +7,6 @@ its fitted transformers as they are; `nested_cross_validate` and `compare` fit t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -23,25 +22,18 @@ from mercer.estimators.table_model import Fixed, TableModel
 from mercer.tables import TableEncoder
 
 
-@dataclass(frozen=True, eq=False)
-class Transformers:
+class Transformers(Pipeline):  # type: ignore[misc]
     """The fitted transformers of a Pipeline as one map from the columns of a table to the columns of a model."""
-
-    pipeline: Pipeline
 
     @property
     def encoder(self) -> Any:
         """The TableEncoder, if the only transformer is one; otherwise None."""
-        first, *others = (step for _, step in self.pipeline.steps)
+        first, *others = (step for _, step in self.steps)
         return first if not others and isinstance(first, TableEncoder) else None
 
     def then(self, encoder: Any) -> Transformers:
         """These transformers and the encoder of an automatic model after them."""
-        return Transformers(Pipeline([*self.pipeline.steps, ("encoder", encoder)]))
-
-    def transform(self, X: XLike) -> Any:
-        """The rows as the model takes them."""
-        return self.pipeline.transform(X)
+        return Transformers([*self.steps, ("encoder", encoder)])
 
     def numbers(self, X: XLike) -> Array:
         """The rows as the model takes them, as a dense array."""
@@ -51,7 +43,7 @@ class Transformers:
     def fit_again(self, X: XLike) -> Any:
         """The rows as transformers fitted to them, without a look at targets, would give them."""
         try:
-            return clone(self.pipeline).fit_transform(X)
+            return clone(self).fit_transform(X)
         except (TypeError, ValueError) as problem:
             raise InputError(
                 f"The transformers of the Pipeline must be fitted without the targets; got {problem!r}. Transformers "
@@ -61,7 +53,7 @@ class Transformers:
     def names_out(self, count: int) -> list[str]:
         """The names of the columns that the model takes."""
         try:
-            return [str(name) for name in self.pipeline.get_feature_names_out()]
+            return [str(name) for name in self.get_feature_names_out()]
         except (AttributeError, ValueError):  # some transformers have none
             return [f"x{j + 1}" for j in range(count)]
 
@@ -72,7 +64,8 @@ def split_pipeline(model: Estimator) -> tuple[Transformers | None, Any]:
         model = model.pipeline
     if not isinstance(model, Pipeline):
         return None, model
-    return Transformers(model[:-1]) if len(model.steps) > 1 else None, model.steps[-1][1]
+    first = Transformers(model.steps[:-1], memory=model.memory, verbose=model.verbose) if len(model.steps) > 1 else None
+    return first, model.steps[-1][1]
 
 
 def refittable(model: Estimator, X: XLike) -> tuple[Any, Any]:
