@@ -103,8 +103,9 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         return kernel_tags(super().__sklearn_tags__(), [self.kernel])
 
     def resolved_kernel(self, columns: int) -> Kernel:
-        """The kernel that the parameter stands for, on rows of so many columns."""
-        return resolve(type(self).__name__, self.kernel, columns)
+        """The kernel that the parameters stand for, on rows of so many columns."""
+        named = [getattr(self, name) for name in ("gamma", "degree", "coef0", "kernel_params") if hasattr(self, name)]
+        return resolve(type(self).__name__, self.kernel, columns, *named)
 
     def check_data(self, X: XLike, y: YLike = NO_TARGETS, *, reset: bool = True) -> Any:
         """X, or X and y, validated as scikit-learn does; `reset` for data to fit."""

@@ -88,8 +88,7 @@ def refitted_baseline(y: YLike, folds: Folds, how: Scoring, *, classifier: bool)
     """The mean score of predicting the mean, or the most common label, of each training part; NaN where it has none."""
     dummy = DummyClassifier() if classifier else DummyRegressor()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # scores of constant predictions may be ill defined
+        with warnings.catch_warnings(action="ignore"):  # scores of constant predictions may be ill defined
             return float(score_splits(Refitting(dummy, np.zeros((len(y), 1)), y), folds, how)[0].mean())
     except (AttributeError, ValueError):  # such as a scorer of decision values
         return math.nan

@@ -107,14 +107,7 @@ def refuse_names(estimator: Estimator, X: XLike, y: YLike) -> None:
 
 
 def check_input(
-    estimator: Estimator,
-    kernels: Sequence[Any],
-    X: XLike,
-    y: YLike = NO_TARGETS,
-    *,
-    sparse: Any,
-    reset: bool = True,
-    least: int = 1,
+    estimator: Estimator, kernels: list[Any], X: XLike, y: YLike, *, sparse: Any, reset: bool = True, least: int = 1
 ) -> Any:
     """X, or X and y (labels for a classifier, numbers otherwise), checked; objects come back as an array of them.
 
@@ -125,7 +118,7 @@ def check_input(
     kernels : sequence
         What X is for.
     X, y : array-like
-        As given.
+        As given; `NO_TARGETS` for y where there are none.
     sparse : "csr" or False
         Whether X may be sparse.
     reset : bool, default=True

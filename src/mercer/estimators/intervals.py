@@ -144,8 +144,7 @@ class IntervalsMixin:
 
         def left_out() -> tuple[Kernel, Any, Array]:
             search = KernelRidgeCV([model.kernel_], fitted.alphas[:1], fit_intercept=fitted.intercept)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", MercerWarning)
+            with warnings.catch_warnings(action="ignore", category=MercerWarning):
                 search.fit(fitted.X, fitted.targets[:, 0], sample_weight=fitted.weights)
             return model.kernel_, fitted.X, fitted.targets[:, 0] - search.cv_predictions_[0]
 
@@ -374,8 +373,7 @@ class ResidualScale:
         some = np.unique(np.linspace(0, n - 1, n if kernel.kind == "gram" else min(_ROWS, n)).astype(np.intp))
         sizes = np.abs(residuals[some])
         least = _FLOOR * float(np.median(sizes)) or max(float(sizes.max(initial=0.0)), 1.0) * 1e-12
-        with warnings.catch_warnings(), blas_for(len(some)):
-            warnings.simplefilter("ignore", MercerWarning)
+        with warnings.catch_warnings(action="ignore", category=MercerWarning), blas_for(len(some)):
             model = KernelRidgeCV([kernel], fit_intercept=True, rule="one_se")
             model.fit(X[some], np.log(np.maximum(sizes, least)))
         logs, rest = np.empty(n), np.setdiff1d(np.arange(n), some)

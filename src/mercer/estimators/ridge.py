@@ -20,10 +20,9 @@ from mercer.data.rows import AlphaLike, Array, ClassWeight, Rows, XLike, YLike
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators.base import RidgeCore, store
 from mercer.estimators.intervals import IntervalsMixin
-from mercer.estimators.parameters import is_precomputed, resolve
+from mercer.estimators.parameters import is_precomputed
 from mercer.estimators.refitting import like_training, part_of
 from mercer.estimators.targets import LabelsMixin
-from mercer.kernels import Kernel
 from mercer.kernels.tiles import between, underflow_is_zero
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
 from mercer.solvers.dual import DualSolved, Solution
@@ -108,11 +107,6 @@ class KernelRidge(IntervalsMixin, MultiOutputMixin, RegressorMixin, RidgeCore): 
         store(self, locals())
 
     _kept_factor = True
-
-    def resolved_kernel(self, columns: int) -> Kernel:
-        """The kernel that the parameters stand for, on rows of so many columns."""
-        named = self.gamma, self.degree, self.coef0, self.kernel_params
-        return resolve(type(self).__name__, self.kernel, columns, *named)
 
     def _model_for(self, X: XLike) -> Self:
         return self

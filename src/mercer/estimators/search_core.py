@@ -295,8 +295,7 @@ class SearchCore(DefaultLadders, SearchInputs):
                 there = np.unique(search.classes.numbers[splits[i].train])
                 if len(there) < len(search.classes.labels):  # a model of fewer classes; of two, their difference
                     expected = expected[:, there] if len(there) > 2 else expected[:, there[1:]] - expected[:, there[:1]]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", MercerWarning)
+            with warnings.catch_warnings(action="ignore", category=MercerWarning):
                 model, rows = fit(splits[i].train, splits[i].test)
             refitted = (model.predict if search.classes is None else model.decision_function)(rows)
             self.verified_ = max(self.verified_, float(np.abs(refitted.reshape(expected.shape) - expected).max()))
