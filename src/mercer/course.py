@@ -131,10 +131,8 @@ class krr:  # noqa: N801 - the course's own name
         if self.kernel == "linear":
             return Linear()
         given, whole = self.kernelparameter, self.kernel == "polynomial"
-        bad, must_be = (
-            not is_real(given) or (whole and given != int(given)),
-            "an integer" if whole else "a positive number",
-        )
+        must_be = "an integer" if whole else "a positive number"
+        bad = not is_real(given) or (whole and given != int(given))
         refuse_if(bad, f"kernelparameter of the {self.kernel} kernel", must_be, repr(given))
         return Polynomial(int(given)) if whole else Gaussian(float(given), per_dimension=True)
 
@@ -179,7 +177,7 @@ class krr:  # noqa: N801 - the course's own name
         if rows.width != self.rows_.width:
             raise InputError(f"X must have {counted(self.rows_.width, 'column')}, as in fit; got {rows.width}.")
         values = times(self.kernel_, rows, self.rows_, self.alpha_.reshape(len(self.rows_), -1))
-        return values[:, 0] if self.alpha_.ndim == 1 else values
+        return values.reshape(-1, *self.alpha_.shape[1:])
 
     def __repr__(self) -> str:
         return f"krr({self.kernel!r}, {self.kernelparameter!r}, {self.regularization!r})"
@@ -206,8 +204,7 @@ def by_leave_one_out(kernel: Kernel, rows: Rows, y: Array) -> float:
     ladder = resolve_alphas(None, [kernel], rows)
     alphas = np.geomspace(ladder.min(), ladder.max(), _LADDER)
     problem = Problem(y.reshape(len(rows), -1), None, intercept=False)
-    errors = leave_one_out(rows, problem, kernel, alphas)
-    return float(alphas[int(np.argmin(errors))])
+    return float(alphas[int(np.argmin(leave_one_out(rows, problem, kernel, alphas)))])
 
 
 def cv(
