@@ -18,7 +18,7 @@ from mercer.data.checks import (
     check_weights,
     unknown_keyword,
 )
-from mercer.data.rows import AlphaLike, Array, Estimator, PerRow, Rows, XLike, YLike
+from mercer.data.rows import Array, Estimator, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, refuse_if, sentence, warn
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, kernel_tags, width_of
 from mercer.estimators.parameters import resolve, takes_sparse, validate
@@ -93,9 +93,7 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     set_params = set_kernel_params
 
-    kernel: Any
     kernel_: Kernel
-    X_fit_: Any
     # Parameters that predictions depend on, as they were at fit: setting others changes the next fit only.
     _as_fitted: dict[str, Any]
 
@@ -174,7 +172,6 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
 class RidgeCore(KernelEstimator):
     """Kernel ridge regression on a table of targets: what the regressor and the classifier share."""
 
-    alpha: AlphaLike
     fit_intercept: bool
     solver: str
     _kept_factor: ClassVar[bool] = False  # whether a small model keeps its factor

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin, clone
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -332,9 +332,7 @@ class KernelRidge(IntervalsMixin, MultiOutputMixin, RegressorMixin, RidgeCore): 
 
     def _rebuild(self, fitted: FittedRidge) -> Self:
         """A model of the same class and parameters that has this fit."""
-        rebuilt: Self = clone(self)
-        kept = ("n_features_in_", "feature_names_in_", "_one_target", "_per_target", "_as_fitted", "classes_")
-        rebuilt.__dict__.update({name: value for name, value in vars(self).items() if name in kept})
+        rebuilt = copy(self)
         if fitted.kernel.kind == "gram":
             rebuilt.n_features_in_ = len(fitted.targets)
         rebuilt.fitted_ = fitted

@@ -76,9 +76,6 @@ class SearchInputs(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     set_params = set_kernel_params
 
-    kernels: Any
-    best_kernel_: Any
-
     def __sklearn_tags__(self) -> Any:
         return kernel_tags(super().__sklearn_tags__(), listed_kernels(self.kernels))
 
