@@ -162,7 +162,15 @@ class SearchCore(DefaultLadders, SearchInputs):
         if not search.problem.gram:
             warn_of_scales(kernels, search.rows)
         with np.errstate(under="ignore"):
-            choice = self._choose(search, kernels, alphas)
+            table = self._run(search, kernels, alphas, self.checkpoint)
+            table, choice = self._extend(search, table, table.choose(self.rule, search.folds, search.failures))
+            if self.tune:
+                table, choice = self._tune_winner(search, table, choice)
+            if len(table.kernels) * len(table.alphas) > len(kernels) * len(alphas):
+                self.plan_ = search.plan(table.kernels, table.alphas)
+            keep_choice(self, table, choice, search.folds)
+            self.digits_ = table.digits(choice)
+            self._warn(table, choice, search.failures)
             self.alpha_ = chosen_alpha(search, self.alphas_, choice)
             spread = np.broadcast_to(self.alpha_, search.problem.Y.shape[1]).tolist()
             values, _ = search.values(self.best_kernel_, spread, self.plan_)
@@ -181,19 +189,6 @@ class SearchCore(DefaultLadders, SearchInputs):
                 "Drop the copies, or pass groups= with one label for each distinct row.",
                 MercerWarning,
             )
-
-    def _choose(self, search: Search, kernels: list[Kernel], alphas: Array) -> Winner:
-        """Score the candidates, extend or tune them if asked to, and choose."""
-        table = self._run(search, kernels, alphas, self.checkpoint)
-        table, choice = self._extend(search, table, table.choose(self.rule, search.folds, search.failures))
-        if self.tune:
-            table, choice = self._tune_winner(search, table, choice)
-        if len(table.kernels) * len(table.alphas) > len(kernels) * len(alphas):
-            self.plan_ = search.plan(table.kernels, table.alphas)
-        keep_choice(self, table, choice, search.folds)
-        self.digits_ = table.digits(choice)
-        self._warn(table, choice, search.failures)
-        return choice
 
     def _extend(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add rungs beyond the edge that the best candidate is on, until it is on none; to default ladders always."""
