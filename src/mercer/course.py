@@ -54,6 +54,7 @@ Grid: TypeAlias = Mapping[str, Sequence[Any]]  # values to try of each parameter
 
 _KERNELS = ("linear", "polynomial", "gaussian")
 _LADDER = 60
+_SHORT = 3.0  # seconds of work that need no word
 
 
 def zero_one_loss(y_true: YLike, y_pred: YLike) -> float:
@@ -125,15 +126,15 @@ class krr:  # noqa: N801 - the course's own name
 
     def kernel_object(self) -> Kernel:
         """The kernel that the name and its parameter stand for."""
+        if self.kernel not in _KERNELS:
+            raise InputError(f"There is no kernel {self.kernel!r}. {nearest(str(self.kernel), _KERNELS)}")
         if self.kernel == "linear":
             return Linear()
-        if self.kernel in ("polynomial", "gaussian"):
-            given, whole = self.kernelparameter, self.kernel == "polynomial"
-            if not is_real(given) or (whole and given != int(given)):
-                must_be = "an integer" if whole else "a positive number"
-                raise InputError(sentence(f"kernelparameter of the {self.kernel} kernel", must_be, repr(given)))
-            return Polynomial(int(given)) if whole else Gaussian(float(given), per_dimension=True)
-        raise InputError(f"There is no kernel {self.kernel!r}. {nearest(str(self.kernel), _KERNELS)}")
+        given, whole = self.kernelparameter, self.kernel == "polynomial"
+        must_be = "an integer" if whole else "a positive number"
+        bad = not is_real(given) or (whole and given != int(given))
+        refuse_if(bad, f"kernelparameter of the {self.kernel} kernel", must_be, repr(given))
+        return Polynomial(int(given)) if whole else Gaussian(float(given), per_dimension=True)
 
     def fit(self, X: XLike, y: YLike) -> Self:
         """Fit to rows X (n x d) and targets y (n or n x t).
@@ -151,13 +152,11 @@ class krr:  # noqa: N801 - the course's own name
         """
         rows, targets = _training_data(X, y)
         kernel = self.kernel_object()
-        self.regularization_ = _check_regularization(self.regularization)
-        if self.regularization_ == 0:
-            self.regularization_ = by_leave_one_out(kernel, rows, targets)
+        given = _check_regularization(self.regularization)
+        self.regularization_ = given or by_leave_one_out(kernel, rows, targets)
         Y = targets.reshape(len(targets), -1)
         solution = DualSystem(training_matrix(kernel, rows), None).solve(Y, self.regularization_, "cholesky")
-        self.rows_, self.alpha_ = rows, solution.dual.reshape(targets.shape)
-        self.kernel_ = kernel
+        self.kernel_, self.rows_, self.alpha_ = kernel, rows, solution.dual.reshape(targets.shape)
         return self
 
     def predict(self, X: XLike) -> Array:
@@ -178,16 +177,15 @@ class krr:  # noqa: N801 - the course's own name
         if rows.width != self.rows_.width:
             raise InputError(f"X must have {counted(self.rows_.width, 'column')}, as in fit; got {rows.width}.")
         values = times(self.kernel_, rows, self.rows_, self.alpha_.reshape(len(self.rows_), -1))
-        return values[:, 0] if self.alpha_.ndim == 1 else values
+        return values.reshape(-1, *self.alpha_.shape[1:])
 
     def __repr__(self) -> str:
         return f"krr({self.kernel!r}, {self.kernelparameter!r}, {self.regularization!r})"
 
 
 def _check_regularization(value: float) -> float:
-    if not is_real(value) or value < 0:
-        way_out = "With 0, it is chosen by leave-one-out cross-validation."
-        raise InputError(sentence("regularization of krr", "a finite, non-negative number", repr(value), way_out))
+    bad, way_out = not is_real(value) or value < 0, "With 0, it is chosen by leave-one-out cross-validation."
+    refuse_if(bad, "regularization of krr", "a finite, non-negative number", repr(value), way_out)
     return float(value)
 
 
@@ -206,8 +204,7 @@ def by_leave_one_out(kernel: Kernel, rows: Rows, y: Array) -> float:
     ladder = resolve_alphas(None, [kernel], rows)
     alphas = np.geomspace(ladder.min(), ladder.max(), _LADDER)
     problem = Problem(y.reshape(len(rows), -1), None, intercept=False)
-    errors = leave_one_out(rows, problem, kernel, alphas)
-    return float(alphas[int(np.argmin(errors))])
+    return float(alphas[int(np.argmin(leave_one_out(rows, problem, kernel, alphas)))])
 
 
 def cv(
@@ -275,24 +272,27 @@ def cv(
     folds = draw(nfolds, table, targets, repeats=nrepetitions, random_state=random_state)
     candidates, losses, start = [_with(method, values) for values in combinations], dict[int, Array](), time.monotonic()
     for i, found in _losses(candidates, table, targets, folds.splits, loss_function):
-        losses[i] = found
-        _tell(len(losses), len(combinations), time.monotonic() - start, verbose)
-    means = np.array([float(np.mean(losses[i])) for i in range(len(combinations))])
+        losses[i], spent = found, time.monotonic() - start
+        if verbose > 1 or (verbose and spent > _SHORT):
+            left = duration(spent / len(losses) * (len(combinations) - len(losses)))
+            sys.stdout.write(f"{len(losses)} of {len(combinations)} parameter combinations, remaining time {left}\n")
+            sys.stdout.flush()
+    means = np.array([np.mean(losses[i]) for i in range(len(combinations))])
     if np.isnan(means).all():
         raise InputError(
             "loss_function returned NaN for every combination of parameters. Check y and the predictions for NaN."
         )
     winner = int(np.argmin(np.where(np.isnan(means), np.inf, means)))  # what is no number never wins
     best = _fit(candidates[winner], table, targets)
-    best.cvloss = _scalar(losses[winner].mean(axis=0))
-    best.cvloss_std = _scalar(losses[winner].std(axis=0))
+    mean, spread = losses[winner].mean(axis=0), losses[winner].std(axis=0)
+    best.cvloss, best.cvloss_std = (float(mean), float(spread)) if np.ndim(mean) == 0 else (mean, spread)
     return best
 
 
 def _lists(parameters: Grid) -> list[list[object]]:
     """The values to try of each parameter."""
-    if not isinstance(parameters, Mapping):
-        raise InputError(sentence("parameters", "a dict of lists, or a list of such dicts", repr(parameters)[:60]))
+    other = not isinstance(parameters, Mapping)
+    refuse_if(other, "parameters", "a dict of lists, or a list of such dicts", repr(parameters)[:60])
     for name, values in parameters.items():
         if isinstance(values, str) or not isinstance(values, Iterable):
             got = f"{name!r}: {values!r}"
@@ -302,26 +302,19 @@ def _lists(parameters: Grid) -> list[list[object]]:
 
 def _as_table(losses: list[npt.ArrayLike]) -> Array:
     """Losses of all folds, one number or one curve each."""
-    shapes = sorted({np.shape(loss) for loss in losses})
-    if len(shapes) > 1:
-        got = " and ".join(map(str, shapes))
-        way_out = "Evaluate curves on the same grid, for example with np.interp."
-        raise InputError(sentence("The result of loss_function", "of the same shape in all folds", got, way_out))
+    shapes, what = sorted({np.shape(loss) for loss in losses}), "The result of loss_function"
+    got, way_out = " and ".join(map(str, shapes)), "Evaluate curves on the same grid, for example with np.interp."
+    refuse_if(len(shapes) > 1, what, "of the same shape in all folds", got, way_out)
     try:
         return np.array(losses, dtype=np.float64)
     except (TypeError, ValueError):
-        got = repr(losses[0])
-        raise InputError(sentence("The result of loss_function", "a number or an array of them", got)) from None
+        raise InputError(sentence(what, "a number or an array of them", repr(losses[0]))) from None
 
 
 def _takes_objects(method: Estimator, parameters: Grid) -> bool:
     """Whether rows are objects to the kernels of the method, or to those to try, whatever they look like."""
     tried = [value for values in parameters.values() if isinstance(values, list | tuple) for value in values]
     return any(getattr(kernel, "kind", "") == "objects" for kernel in [getattr(method, "kernel", None), *tried])
-
-
-def _scalar(value: Array) -> float | Array:
-    return float(value) if np.ndim(value) == 0 else value
 
 
 def _with(method: Estimator, values: dict[str, object]) -> Estimator:
@@ -350,7 +343,11 @@ def _losses(
             alphas = {i: float(candidates[i].regularization) for i in members}
             yield from _formula_losses(key, alphas, X, y, splits, loss)
         else:
-            yield members[0], _refit_losses(candidates[members[0]], X, y, splits, loss)
+            parts = []
+            for split in splits:
+                model = _fit(copy.deepcopy(candidates[key]), _take(X, split.train), y[split.train])
+                parts.append(loss(y[split.test], model.predict(_take(X, split.test))))
+            yield key, _as_table(parts)
 
 
 def _formula_losses(
@@ -362,18 +359,9 @@ def _formula_losses(
     route = "spectral" if len(alphas) > 6 else "inverse"
     system = Candidate(kernel, rows, problem, removals, route, whole=route == "spectral")
     for i, alpha in alphas.items():
-        values = system.at(alpha).values
-        outcome = values[:, 0] if targets.ndim == 1 else values
-        parts = [(y[removals.tests[s]], outcome[removals.part(s)].copy()) for s in range(len(removals))]
+        values = system.at(alpha).values.reshape(-1, *targets.shape[1:])
+        parts = [(y[test], values[removals.part(s)].copy()) for s, test in enumerate(removals.tests)]
         yield i, _as_table([loss(*part) for part in parts])
-
-
-def _refit_losses(candidate: Estimator, X: XLike, y: Array, splits: Sequence[Split], loss: Loss) -> Array:
-    found = []
-    for split in splits:
-        model = _fit(copy.deepcopy(candidate), _take(X, split.train), y[split.train])
-        found.append(loss(y[split.test], model.predict(_take(X, split.test))))
-    return _as_table(found)
 
 
 def _fit(method: Estimator, X: XLike, y: Array) -> Estimator:
@@ -384,14 +372,3 @@ def _fit(method: Estimator, X: XLike, y: Array) -> Estimator:
 
 def _take(X: XLike, rows: Array) -> XLike:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-
-
-_SHORT = 3.0  # seconds of work that need no word
-
-
-def _tell(done: int, total: int, spent: float, verbose: int) -> None:
-    """Print how far a search is and how long the rest will take."""
-    if verbose > 1 or (verbose and spent > _SHORT):
-        left = spent / done * (total - done)
-        sys.stdout.write(f"{done} of {total} parameter combinations, remaining time {duration(left)}\n")
-        sys.stdout.flush()

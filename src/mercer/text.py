@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal
 from html import escape
@@ -32,14 +33,11 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """
     cells = [[_text(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
-    right = [all(isinstance(row[j], int | float) for row in rows) for j in range(len(header))]
+    numeric = [all(isinstance(row[j], int | float) for row in rows) for j in range(len(header))]
+    place = [str.rjust if right else str.ljust for right in numeric]
 
     def line(values: Sequence[str]) -> str:
-        placed = (
-            value.rjust(width) if is_right else value.ljust(width)
-            for value, width, is_right in zip(values, widths, right, strict=True)
-        )
-        return "  ".join(placed).rstrip()
+        return "  ".join(put(value, width) for put, value, width in zip(place, values, widths, strict=True)).rstrip()
 
     return "\n".join([line(header), line(["-" * width for width in widths]), *map(line, cells)])
 
@@ -198,18 +196,16 @@ class Brief:
     """A dataclass that shows numbers and texts as they are, and of arrays the shape."""
 
     def __repr__(self) -> str:
-        said = [f"{each.name} {_brief(getattr(self, each.name))}" for each in fields(self)]  # type: ignore[arg-type]
-        return f"<{type(self).__name__}: {', '.join(said)}>"
+        parts = [f"{each.name} {_brief(getattr(self, each.name))}" for each in fields(self)]  # type: ignore[arg-type]
+        return f"<{type(self).__name__}: {', '.join(parts)}>"
 
 
 def _brief(value: Any) -> str:
-    if hasattr(value, "shape"):
-        return " x ".join(map(str, value.shape)) or plain(float(value))
-    if isinstance(value, float):
-        return plain(value)
-    if isinstance(value, list | tuple | dict):
-        return f"({len(value)})"
-    return legible(repr(value))
+    if hasattr(value, "shape") and value.shape:
+        return " x ".join(map(str, value.shape))
+    if hasattr(value, "shape") or isinstance(value, float):
+        return plain(float(value))
+    return f"({len(value)})" if isinstance(value, list | tuple | dict) else legible(repr(value))
 
 
 class Shown:
@@ -238,20 +234,20 @@ class Shown:
         return pd.DataFrame(dict(self._columns()))
 
     def _repr_html_(self) -> str:
-        columns = {name: list(values) for name, values in self._columns().items()}
+        columns = self._columns()
         rows = list(zip(*columns.values(), strict=True))
-        left = ' style="text-align:left"'
-        texts = [left if any(isinstance(cell, str) for cell in values) else "" for values in columns.values()]
-        head = "".join(f"<th{side}>{escape(name)}</th>" for name, side in zip(columns, texts, strict=True))
-        cells = (
-            "".join(f"<td{side}>{escape(_cell(cell))}</td>" for cell, side in zip(row, texts, strict=True))
-            for row in rows[:_SHOWN]
-        )
-        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        texts = [any(isinstance(cell, str) for cell in values) for values in columns.values()]
+        styles = [' style="text-align:left"' * text for text in texts]
+
+        def line(tag: str, cells: Iterable[object]) -> str:
+            shown = (f"<{tag}{style}>{escape(_cell(cell))}</{tag}>" for cell, style in zip(cells, styles, strict=True))
+            return f"<tr>{''.join(shown)}</tr>"
+
+        body = "".join(line("td", row) for row in rows[:_SHOWN])
         more = f"<p>... and {len(rows) - _SHOWN} more rows</p>" if len(rows) > _SHOWN else ""
-        said = "<br>".join(map(escape, sentences(str(self))))
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
-        return f"<div><p>{said}</p>{table}{more}{_picture(self, len(rows))}</div>"
+        table = f"<table><thead>{line('th', columns)}</thead><tbody>{body}</tbody></table>" if rows else ""
+        words = "<br>".join(map(escape, sentences(str(self))))
+        return f"<div><p>{words}</p>{table}{more}{_picture(self, len(rows))}</div>"
 
 
 def sentences(text: str) -> list[str]:
@@ -260,13 +256,12 @@ def sentences(text: str) -> list[str]:
     >>> sentences("Two rows:\n\na  b\n-  -\n1  2\n\nThe end.")
     ['Two rows:', 'The end.']
     """
-    lines, found, inside = text.splitlines(), [], False
-    for place, line in enumerate(lines):
-        below = lines[place + 1] if place + 1 < len(lines) else ""
-        inside = (inside and bool(line.strip())) or (bool(below.strip()) and not set(below) - {"-", " "})
-        if not inside and line.strip():
-            found.append(line.strip())
-    return found
+    plain_lines, inside = [], False
+    for line, below in itertools.pairwise([*map(str.strip, text.splitlines()), ""]):
+        inside = (inside and bool(line)) or (bool(below) and not set(below) - {"-", " "})
+        if not inside and line:
+            plain_lines.append(line)
+    return plain_lines
 
 
 def _cell(value: object) -> str:

@@ -18,15 +18,15 @@ from mercer.data.checks import (
     check_weights,
     unknown_keyword,
 )
-from mercer.data.rows import AlphaLike, Array, Estimator, PerRow, Rows, XLike, YLike
+from mercer.data.rows import Array, Estimator, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, refuse_if, sentence, warn
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, kernel_tags, width_of
-from mercer.estimators.parameters import KernelSettings, resolve, takes_sparse, validate
+from mercer.estimators.parameters import resolve, takes_sparse, validate
 from mercer.estimators.targets import Targets
 from mercer.kernels import Kernel, Linear, Precomputed
 from mercer.kernels.tiles import column_numbers
 from mercer.runtime import blas_for
-from mercer.solvers import Route, SolverChoice, choose
+from mercer.solvers import SolverChoice, choose
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.plan import refuse_if_too_large
 from mercer.text import counted, round_numbers, text_below
@@ -45,11 +45,10 @@ def listed_kernels(kernels: Any) -> list[Any]:
 
 def is_tuned(estimator: Estimator) -> bool:
     """Whether the kernels of a search are tuned on a sample of rows; "tuned" beside other kernels is an error."""
-    named = [kernel for kernel in listed_kernels(estimator.kernels) if isinstance(kernel, str) and kernel == "tuned"]
-    if named and not isinstance(estimator.kernels, str):
-        must_be = 'either "tuned" alone or kernels'
-        raise InputError(sentence(f"kernels of {type(estimator).__name__}", must_be, repr(estimator.kernels)[:60]))
-    return bool(named)
+    given, what = estimator.kernels, f"kernels of {type(estimator).__name__}"
+    named = any(isinstance(kernel, str) and kernel == "tuned" for kernel in listed_kernels(given))
+    refuse_if(named and not isinstance(given, str), what, 'either "tuned" alone or kernels', repr(given)[:60])
+    return named
 
 
 def set_kernel_params(self: Any, **params: Any) -> Any:
@@ -94,19 +93,17 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     set_params = set_kernel_params
 
-    kernel: Any
+    kernel_: Kernel
     # Parameters that predictions depend on, as they were at fit: setting others changes the next fit only.
     _as_fitted: dict[str, Any]
 
     def __sklearn_tags__(self) -> Any:
         return kernel_tags(super().__sklearn_tags__(), [self.kernel])
 
-    def _settings(self) -> KernelSettings:
-        return KernelSettings()
-
     def resolved_kernel(self, columns: int) -> Kernel:
-        """The kernel that the parameter stands for, on rows of so many columns."""
-        return resolve(type(self).__name__, self.kernel, columns, self._settings())
+        """The kernel that the parameters stand for, on rows of so many columns."""
+        named = [getattr(self, name) for name in ("gamma", "degree", "coef0", "kernel_params") if hasattr(self, name)]
+        return resolve(type(self).__name__, self.kernel, columns, *named)
 
     def check_data(self, X: XLike, y: YLike = NO_TARGETS, *, reset: bool = True) -> Any:
         """X, or X and y, validated as scikit-learn does; `reset` for data to fit."""
@@ -140,6 +137,20 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         self.kernel_.check(rows)
         return rows
 
+    def own_similarity(self, rows: Rows, given: Any, what: str, way_out: str = "") -> Array:
+        """k(x, x) of new rows, from the kernel, or of a precomputed one from the caller; `what` needs it."""
+        if self.kernel_.kind != "gram":
+            return self.kernel_.diagonal(rows)
+        if given is None:
+            raise InputError(f"{what} k(x, x) of the new rows. Pass diag=, an array with one number per row{way_out}.")
+        diagonal, must_be = as_numbers(given), f"{len(rows)} finite, non-negative numbers, k(x, x) of each new row"
+        if diagonal is None or diagonal.shape != (len(rows),):
+            raise InputError(sentence("diag", must_be, repr(given) if diagonal is None else f"shape {diagonal.shape}"))
+        bad = np.flatnonzero(~(np.isfinite(diagonal) & (diagonal >= 0)))
+        if len(bad):
+            raise InputError(sentence("diag", must_be, f"{diagonal[bad[0]]} in row {bad[0]}"))
+        return diagonal
+
     def _html_repr(self) -> str:
         """scikit-learn's diagram, with the kernel, the rows and the route of a fitted model below."""
         diagram = super()._html_repr()
@@ -161,13 +172,8 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
 class RidgeCore(KernelEstimator):
     """Kernel ridge regression on a table of targets: what the regressor and the classifier share."""
 
-    alpha: AlphaLike
     fit_intercept: bool
     solver: str
-    fitted_: FittedRidge
-    X_fit_: Any
-    kernel_: Kernel
-    route_: Route
     _kept_factor: ClassVar[bool] = False  # whether a small model keeps its factor
     _one_target: bool = False  # whether predictions have no axis for targets
 
@@ -178,8 +184,7 @@ class RidgeCore(KernelEstimator):
         # only the scalar product leaves a sparse table sparse
         dense_only = rows.sparse and not isinstance(kernel, Linear) and self.solver != "primal"
         count = None if dense_only else kernel.count_features(rows)
-        used = rows.values.shape[0]
-        choice = choose(self.solver, used, count, alphas, iterable=kernel.kind != "gram")
+        choice = choose(self.solver, len(rows), count, alphas, iterable=kernel.kind != "gram")
         if kernel.kind == "gram":  # the matrix given is kept beside the one that is factored
             choice = replace(choice, bytes=choice.bytes + 8 * n * n)
         refuse_if_too_large(choice, type(self).__name__, n)
@@ -201,14 +206,12 @@ class RidgeCore(KernelEstimator):
         -------
         self
         """
-        held: dict[str, Any] = self.__dict__
-        before: dict[str, Any] = {name: held[name] for name in ("n_features_in_", "feature_names_in_") if name in held}
+        before = dict(vars(self))
         try:
             return self._fit(X, y, sample_weight)
         except Exception:
-            if hasattr(self, "fitted_"):  # a model that was fitted before goes on as it was
-                held.pop("feature_names_in_", None)
-                held.update(before)
+            if "fitted_" in before:  # a model that was fitted before goes on as it was
+                self.__dict__ = before
             raise
 
     def _fit(self, X: XLike, y: YLike, sample_weight: PerRow) -> Self:
@@ -219,8 +222,8 @@ class RidgeCore(KernelEstimator):
         weights = None if targets.weights is None else check_weights(owner, targets.weights.copy())
         alphas, kernel = check_alpha(owner, self.alpha, targets.Y.shape[1]), self.resolved_kernel(width_of(X))
         kernel.check(self._as_rows(X))
-        kept = X if weights is None or weights.all() else X[weights > 0]
-        choice = self._choice(kernel, self._as_rows(kept), len(targets.Y), len(np.unique(alphas)))
+        kept = self._as_rows(X if weights is None or weights.all() else X[weights > 0])
+        choice = self._choice(kernel, kept, len(targets.Y), len(np.unique(alphas)))
         X, Y = X.copy(), targets.Y.copy()  # a fitted model is a value: nobody else's changes reach it
         rows = self._as_rows(X)
         warned = self._warn_if_invalid(kernel, rows)
@@ -235,8 +238,8 @@ class RidgeCore(KernelEstimator):
         self.publish()
         if not (warned and self.route_.negative):
             least = float(alphas.min())  # of the system that is hardest to solve
-            features = 0 if least else kernel.count_features(self._as_rows(kept)) or 0
-            self.route_.warn(owner, least, features if features > kept.shape[0] else 0)
+            features = 0 if least else kernel.count_features(kept) or 0
+            self.route_.warn(owner, least, features if features > len(kept) else 0)
         return self
 
     def publish(self) -> None:
@@ -286,16 +289,8 @@ class RidgeCore(KernelEstimator):
 
     def diagonal_of(self, rows: Rows, given: Any) -> Array | None:
         """k(x, x) of new rows, from the kernel or from the caller; None where the model does not need it."""
-        if self.fitted_.primal is not None:
-            return None
-        if self.kernel_.kind != "gram":
-            return self.kernel_.diagonal(rows)
-        if given is None:
-            raise InputError(
-                f"{type(self).__name__} with a precomputed kernel needs k(x, x) of the new rows. "
-                "Pass diag=, an array with one number per row."
-            )
-        return check_diagonal(given, len(rows))
+        what = f"{type(self).__name__} with a precomputed kernel needs"
+        return None if self.fitted_.primal is not None else self.own_similarity(rows, given, what)
 
 
 def warn_if_not_mercer(kernel: Kernel) -> bool:
@@ -308,17 +303,3 @@ def warn_if_not_mercer(kernel: Kernel) -> bool:
             NotMercerWarning,
         )
     return valid is False
-
-
-def check_diagonal(given: Any, count: int) -> Array:
-    """diag= as one finite, non-negative number per new row."""
-    diagonal = as_numbers(given)
-    what = f"{count} finite, non-negative numbers, k(x, x) of each new row"
-    if diagonal is None:
-        raise InputError(sentence("diag", what, repr(given)))
-    refuse_if(diagonal.shape != (count,), "diag", what, f"shape {diagonal.shape}")
-    bad = ~(np.isfinite(diagonal) & (diagonal >= 0))
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise InputError(sentence("diag", what, f"{diagonal[row]} in row {row}"))
-    return diagonal

@@ -13,20 +13,19 @@ from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
 
-from mercer.data.checks import check_alpha, check_weights, keyword_hints
+from mercer.data.checks import check_alpha, keyword_hints
 from mercer.data.folds import Folds, draw
-from mercer.data.rows import Array, Estimator, PerRow, Rows, ScoringLike, Seed, SplitsLike, XLike, YLike
-from mercer.errors import InputError, sentence
-from mercer.estimators.inputs import as_sample_weight, check_kernels, refuse_mixed_labels, width_of
-from mercer.estimators.parameters import validate
+from mercer.data.rows import Array, Estimator, PerRow, ScoringLike, Seed, SplitsLike, XLike, YLike
+from mercer.errors import InputError, refuse_if, sentence
+from mercer.estimators.inputs import check_kernels, refuse_mixed_labels
 from mercer.estimators.pipelines import refittable
 from mercer.estimators.refitting import Refitting, score_splits
 from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
-from mercer.estimators.search_core import SearchCore, warn_if_ill, warn_of_failures
-from mercer.estimators.targets import Targets
+from mercer.estimators.search_core import SearchCore, chosen_alpha, read_rows, warn_if_ill, warn_of_failures
 from mercer.selection.nested import run_nested
 from mercer.selection.outcome import Outcome
 from mercer.selection.scoring import Scoring, resolve_scoring
+from mercer.selection.search import Search
 from mercer.solvers.plan import digits_left
 
 
@@ -81,63 +80,47 @@ def cross_validate(
     if type(estimator) in (KernelRidge, KernelRidgeClassifier):
         return _validate_closed_form(estimator, X, y, folds, how, sample_weight)
     scores, predictions, _ = score_splits(Refitting(estimator, X, y, sample_weight, groups), folds, how)
-    base = refitted_baseline(y, folds, how, classifier=classifier)
-    return Outcome.of_splits(
-        "cross-validation", scores, folds, how, base=base, predictions=predictions, route="refitted"
-    )
+    facts: Any = {"base": refitted_baseline(y, folds, how, classifier=classifier), "predictions": predictions}
+    return Outcome.of_splits("cross-validation", scores, folds, how, route="refitted", **facts)
 
 
 def refitted_baseline(y: YLike, folds: Folds, how: Scoring, *, classifier: bool) -> float:
     """The mean score of predicting the mean, or the most common label, of each training part; NaN where it has none."""
     dummy = DummyClassifier() if classifier else DummyRegressor()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # scores of constant predictions may be ill defined
+        with warnings.catch_warnings(action="ignore"):  # scores of constant predictions may be ill defined
             return float(score_splits(Refitting(dummy, np.zeros((len(y), 1)), y), folds, how)[0].mean())
     except (AttributeError, ValueError):  # such as a scorer of decision values
         return math.nan
 
 
 def _validate_closed_form(
-    estimator: KernelRidge | KernelRidgeClassifier,
-    X: XLike,
-    y: YLike,
-    folds: Folds,
-    how: Scoring,
-    sample_weight: PerRow,
+    estimator: Estimator, X: XLike, y: YLike, folds: Folds, how: Scoring, sample_weight: PerRow
 ) -> Outcome:
     """The outcome of one kernel with each target at its own alpha."""
     owner, model = type(estimator).__name__, clone(estimator)
-    X, y = model.check_data(X, y)
-    weights = as_sample_weight(sample_weight, X)
-    if weights is not None:
-        check_weights(owner, weights)
-    validate(model)
-    kernel = model.resolved_kernel(width_of(X))
     if getattr(how.scorer, "_response_method", None) == "predict_proba":
         way_out = "KernelRidgeClassifierCV has probabilities: use cross_validate with it instead."
         got = f"{how.name}, which needs probabilities"
         raise InputError(sentence(f"scoring of {owner}", "a scorer of labels or decision values", got, way_out))
-    targets = Targets.read(model, y, weights, by_split=True)
-    alphas = check_alpha(owner, model.alpha, targets.Y.shape[1]).tolist()
-    rows = Rows(X, getattr(model, "feature_names_in_", None))
-    gram = check_kernels([kernel], rows)
-    search = targets.search(rows, folds, how, intercept=bool(model.fit_intercept), gram=gram)
+    rows, targets = read_rows(model, X, y, sample_weight)
+    kernel, alphas = model.resolved_kernel(rows.width), check_alpha(owner, model.alpha, targets.Y.shape[1]).tolist()
+    search = targets.search(model, rows, folds, how, gram=check_kernels([kernel], rows))
     plan = search.plan([kernel], np.array(sorted(set(alphas))))
     with np.errstate(under="ignore"):
         values, condition = search.values(kernel, alphas, plan)
     scores = how.by_split(search.pooled_truth if search.pool_only else search.truth, values)
-    if search.classes is not None:
-        predictions = search.labels_by_repeat(search.truth.outcome(values))
-    else:
-        held_out = search.by_repeat(values)
-        predictions = held_out[:, :, 0] if search.y.ndim == 1 else held_out
+    labels = None if search.classes is None else search.labels_by_repeat(search.truth.outcome(values))
     name = plan.chosen.name
     warn_if_ill(f"{owner} in cross_validate", condition, name)
-    return Outcome.of_splits(
-        "cross-validation", scores, folds, how, base=search.baseline(), predictions=predictions,
-        route="refitted" if name == "refit" else f"closed form, method {name}", digits=digits_left(condition),
-    )  # fmt: skip
+    facts: Any = {"base": search.baseline(), "predictions": _predictions(search, search.by_repeat(values), labels)}
+    facts["route"] = "refitted" if name == "refit" else f"closed form, method {name}"
+    return Outcome.of_splits("cross-validation", scores, folds, how, digits=digits_left(condition), **facts)
+
+
+def _predictions(search: Search, values: Array, labels: Array | None) -> Array:
+    """Held-out labels or numbers of every repeat, without an axis for targets where y has none."""
+    return (values[:, :, 0] if search.y.ndim == 1 else values) if labels is None else labels
 
 
 @keyword_hints
@@ -195,13 +178,16 @@ def nested_cross_validate(
     ((1, 5), 5)
     """
     search, X = refittable(search, X)
-    if isinstance(search, Pipeline):
+    last = search.steps[-1][1] if isinstance(search, Pipeline) else search
+    if not isinstance(last, SearchCore):
+        what, must_be = "The last step of the Pipeline", "KernelRidgeCV or KernelRidgeClassifierCV"
+        if last is search:
+            what = "search, the first argument of nested_cross_validate,"
+            must_be = "KernelRidgeCV, KernelRidgeClassifierCV or a Pipeline that ends in one"
+        raise InputError(sentence(what, must_be, type(last).__name__, "For a fixed model, use cross_validate."))
+    if last is not search:
         draws = {"repeats": repeats, "groups": groups, "random_state": random_state}
         return _nested_pipeline(search, X, y, cv, draws, inner, sample_weight)
-    if not isinstance(search, SearchCore):
-        what = "search, the first argument of nested_cross_validate,"
-        must_be = "KernelRidgeCV, KernelRidgeClassifierCV or a Pipeline that ends in one"
-        raise InputError(sentence(what, must_be, type(search).__name__, "For a fixed model, use cross_validate."))
     for name in ("extend_grid", "tune"):
         if getattr(search, name, False):
             raise InputError(
@@ -214,18 +200,10 @@ def nested_cross_validate(
     problem, kernels, alphas = model.prepare(X, y, sample_weight, groups)
     X, y = problem.rows.values, problem.y
     groups = None if groups is None else np.asarray(groups)
-    owner = type(search).__name__
-    run = run_nested(
-        problem, kernels, alphas, _inner(inner, X, y, groups, random_state, search), model.rule, model.verbose
-    )
-    chosen = []
-    for choice in run.choices:
-        picked = [float(alphas[a]) for a in choice.alphas]
-        alpha: Any = np.array(picked) if problem.per_target and y.ndim == 2 else picked[0]
-        chosen.append({"kernel": kernels[choice.kernel], "alpha": alpha})
-    predictions = run.predictions[:, :, 0] if np.ndim(y) == 1 else run.predictions
-    if run.labels is not None:
-        predictions = run.labels
+    owner, draw_inner = type(search).__name__, _inner(inner, X, y, groups, random_state, search)
+    run = run_nested(problem, kernels, alphas, draw_inner, model.rule, model.verbose)
+    chosen = [{"kernel": kernels[c.kernel], "alpha": chosen_alpha(problem, alphas, c)} for c in run.choices]
+    predictions = _predictions(problem, run.predictions, run.labels)
     warn_if_ill(f"a best candidate of {owner} in nested_cross_validate", run.condition, run.plan.chosen.name)
     if problem.failures:
         warn_of_failures(problem.scoring.name, problem.failures)
@@ -239,44 +217,31 @@ def nested_cross_validate(
 
 def _inner(inner: SplitsLike, X: XLike, y: YLike, groups: Array | None, random_state: Seed, search: SearchCore) -> Any:
     """A function that draws inner folds on given rows, or None for the other outer folds."""
-    if inner is None:
-        return None
-    if isinstance(inner, str):
-        if inner != "leave-one-out":
-            raise InputError(sentence("inner", "None, a number of folds, a splitter or 'leave-one-out'", repr(inner)))
-        inner = None
-    y = np.asarray(y)
+    must_be = "None, a number of folds, a splitter or 'leave-one-out'"
+    refuse_if(isinstance(inner, str) and inner != "leave-one-out", "inner", must_be, repr(inner))
+    how: Any = {"random_state": random_state, "classifier": is_classifier(search)}
 
     def draw_on(rows: Array) -> Folds:
         own = None if groups is None else groups[rows]
-        return draw(inner, X[rows], y[rows], groups=own, random_state=random_state, classifier=is_classifier(search))
+        return draw(None if isinstance(inner, str) else inner, X[rows], y[rows], groups=own, **how)
 
-    return draw_on
+    return None if inner is None else draw_on
 
 
 def _nested_pipeline(
-    pipeline: Pipeline,
-    X: XLike,
-    y: YLike,
-    cv: SplitsLike,
-    draws: dict[str, Any],
-    inner: SplitsLike,
+    pipeline: Pipeline, X: XLike, y: YLike, cv: SplitsLike, draws: dict[str, Any], inner: SplitsLike,
     sample_weight: PerRow,
-) -> Outcome:
+) -> Outcome:  # fmt: skip
     """Scores of a Pipeline that ends in a search, refitted in every outer fold; `draws` says how these are drawn."""
     name, last = pipeline.steps[-1]
-    if not isinstance(last, SearchCore):
-        what, must_be = "The last step of the Pipeline", "KernelRidgeCV or KernelRidgeClassifierCV"
-        raise InputError(sentence(what, must_be, type(last).__name__, "For a fixed model, use cross_validate."))
     classifier = is_classifier(last)
     rows = np.empty((len(y), 0)) if isinstance(X, Mapping) else X  # of which splitters count the rows
     folds = draw(cv, rows, y, classifier=classifier, **draws)
     how = resolve_scoring(last.scoring, classifier=classifier)
-    settings = {"checkpoint": None}  # each fold is other data
+    settings = {f"{name}__checkpoint": None}  # each fold is other data
     if inner is not None:
-        settings["cv"] = None if isinstance(inner, str) and inner == "leave-one-out" else inner
-    pipeline = clone(pipeline).set_params(**{f"{name}__{key}": value for key, value in settings.items()})
-    fit = Refitting(pipeline, X, y, sample_weight, draws["groups"])
+        settings[f"{name}__cv"] = None if isinstance(inner, str) and inner == "leave-one-out" else inner
+    fit = Refitting(clone(pipeline).set_params(**settings), X, y, sample_weight, draws["groups"])
     scores, predictions, searches = score_splits(fit, folds, how, _chosen_by)
     chosen, best, digits, tried = zip(*searches, strict=True)
     inner_scores = np.reshape(best, (len(scores), -1)).mean(axis=1)  # one for each score of pooled folds

@@ -56,15 +56,8 @@ def refuse_mixed_labels(y: YLike) -> None:
 
 
 # For labels, in place of models for numbers.
-_CLASSIFIERS = {
-    "AutoRegressor": "AutoClassifier",
-    "KernelNeighborsRegressor": "KernelNeighborsClassifier",
-    "KernelRidge": "KernelRidgeClassifier",
-    "KernelRidgeCV": "KernelRidgeClassifierCV",
-    "LocalRidge": "LocalRidgeClassifier",
-    "LocalRidgeCV": "LocalRidgeClassifierCV",
-    "NystroemRidge": "NystroemRidgeClassifier",
-    "NystroemRidgeCV": "NystroemRidgeClassifierCV",
+_CLASSIFIERS = {"AutoRegressor": "AutoClassifier", "KernelNeighborsRegressor": "KernelNeighborsClassifier"} | {
+    f"{kind}Ridge{cv}": f"{kind}RidgeClassifier{cv}" for kind in ("Kernel", "Local", "Nystroem") for cv in ("", "CV")
 }
 
 
@@ -72,34 +65,33 @@ _CLASSIFIERS = {
 def with_the_way_out(estimator: Estimator, y: YLike = None) -> Iterator[None]:
     """What scikit-learn says of texts and missing values, and what takes such tables."""
     name = type(estimator).__name__
+    classifier = _CLASSIFIERS.get(name)
     try:
         yield
-        if name in _CLASSIFIERS and np.asarray(y).dtype.kind in "US":
+        if classifier and np.asarray(y).dtype.kind in "US":
             np.asarray(y, dtype=np.float64)  # scikit-learn lets strings pass
     except ValueError as error:
         said = str(error)
+        tables = f"make_pipeline(TableEncoder(), {name}(...)) or {'AutoRegressor' if classifier else 'AutoClassifier'}"
         if said.endswith("features as input.") and estimator.__sklearn_tags__().input_tags.pairwise:
             raise InputError(
                 f"{said.removesuffix('.')}: the kernel matrix of predict has a row for each new row and a column for "
                 "each training row. Transpose it if it is the other way round."
             ) from None
-        automatic = "AutoRegressor" if name in _CLASSIFIERS else "AutoClassifier"
-        tables = f"make_pipeline(TableEncoder(), {name}(...)) or {automatic}"
         if said.startswith("could not convert string to float"):
-            label = first_text(y) if name in _CLASSIFIERS else None
-            if label is not None:
-                use = f"For labels use {_CLASSIFIERS[name]}."
+            label = next((str(each) for each in np.ravel(np.asarray(y, object)) if isinstance(each, str)), None)
+            if classifier and label is not None:
+                use = f"For labels use {classifier}."
                 raise InputError(sentence(f"y of {name}", "numbers", f"the label {label!r}", use)) from None
             text = said.partition(":")[2].strip().removeprefix("np.str_(").removesuffix(")")
             use = f"For tables with text use {tables}."
             raise InputError(sentence(f"X of {name}", "numbers", f"the string {text}", use)) from None
-        if said.startswith("Input y contains NaN"):
-            raise InputError(
-                f"Input y contains NaN: y of {name} must not have missing values. Drop such rows."
-            ) from None
-        if said.startswith("Input X contains NaN"):
-            use = f"For tables with missing values use {tables}."
-            raise InputError(f"Input X contains NaN: X of {name} must not have missing values. {use}") from None
+        missing = {"y": "Drop such rows.", "X": f"For tables with missing values use {tables}."}
+        for what, use in missing.items():
+            if said.startswith(f"Input {what} contains NaN"):
+                raise InputError(
+                    f"Input {what} contains NaN: {what} of {name} must not have missing values. {use}"
+                ) from None
         raise
 
 
@@ -114,20 +106,8 @@ def refuse_names(estimator: Estimator, X: XLike, y: YLike) -> None:
         raise InputError(sentence(f"y of {owner}", "one target per row", f"the name {y!r}", way_out))
 
 
-def first_text(y: YLike) -> str | None:
-    """The first label that is a string; None where there is none."""
-    return next((str(label) for label in np.asarray(y, dtype=object).ravel() if isinstance(label, str)), None)
-
-
 def check_input(
-    estimator: Estimator,
-    kernels: Sequence[Any],
-    X: XLike,
-    y: YLike = NO_TARGETS,
-    *,
-    sparse: Any,
-    reset: bool = True,
-    least: int = 1,
+    estimator: Estimator, kernels: list[Any], X: XLike, y: YLike, *, sparse: Any, reset: bool = True, least: int = 1
 ) -> Any:
     """X, or X and y (labels for a classifier, numbers otherwise), checked; objects come back as an array of them.
 
@@ -138,7 +118,7 @@ def check_input(
     kernels : sequence
         What X is for.
     X, y : array-like
-        As given.
+        As given; `NO_TARGETS` for y where there are none.
     sparse : "csr" or False
         Whether X may be sparse.
     reset : bool, default=True
@@ -166,12 +146,10 @@ def check_input(
 
 def check_arrays(estimator: Estimator, X: XLike, y: YLike = NO_TARGETS, **how: Any) -> Any:
     """X, or X and y (labels for a classifier, numbers otherwise), as scikit-learn validates them."""
-    if y is NO_TARGETS:
-        with with_the_way_out(estimator):
-            return validate_data(estimator, X, **how)
-    options = _target_options(estimator, y)
-    with with_the_way_out(estimator, y):
-        return validate_data(estimator, X, y, **how, **options)
+    given = () if y is NO_TARGETS else (y,)
+    options = _target_options(estimator, y) if given else {}
+    with with_the_way_out(estimator, *given):
+        return validate_data(estimator, X, *given, **how, **options)
 
 
 def _target_options(estimator: Estimator, y: YLike) -> dict[str, bool]:
@@ -230,13 +208,13 @@ def width_of(X: Array) -> int:
 
 def kernel_tags(tags: Any, kernels: Sequence[Any]) -> Any:
     """Tags of what scikit-learn's tools may send to an estimator with these kernels."""
-    tags.input_tags.pairwise = any(map(is_precomputed, kernels))
-    tags.input_tags.positive_only = any(map(is_positive_only, kernels))
-    tags.input_tags.sparse = all(map(takes_sparse, kernels))
+    found = tags.input_tags
+    found.pairwise = any(map(is_precomputed, kernels))
+    found.positive_only = any(map(is_positive_only, kernels))
+    found.sparse = all(map(takes_sparse, kernels))
     if all(map(takes_objects, kernels)):
-        tags.input_tags.string = True
-        if only_objects(kernels):
-            tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
+        found.string, found.one_d_array = True, only_objects(kernels)
+        found.two_d_array = not found.one_d_array
     return tags
 
 
@@ -266,22 +244,26 @@ def check_table(estimator: Estimator, X: XLike, *, reset: bool) -> Any:
     """A table as scikit-learn knows it: two dimensions, as many columns as before, by name in any order."""
     name = type(estimator).__name__
     refuse_if(hasattr(X, "tocsr"), f"X of {name}", "a dense table", "a sparse matrix", "Use X.toarray().")
-    if not hasattr(X, "columns") and not isinstance(X, dict):
-        X = values = np.asarray(X, dtype=object if _is_mixed(X) else None)
-        if values.ndim != 2:
+    if hasattr(X, "columns") or isinstance(X, dict):
+        columns = len(X.columns if hasattr(X, "columns") else X)
+    else:
+        lists = [row for row in X[:50] if isinstance(row, list | tuple)] if isinstance(X, list | tuple) else []
+        mixed = any(isinstance(cell, str) for row in lists for cell in row)
+        X = np.asarray(X, dtype=object if mixed else None)
+        if X.ndim != 2:
             raise InputError(
-                f"X of {name} must be a table with rows and columns; got {values.ndim} dimensions. "
+                f"X of {name} must be a table with rows and columns; got {X.ndim} dimensions. "
                 "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
             )
-        if values.dtype.kind == "c":
+        if X.dtype.kind == "c":
             raise InputError("Complex data not supported: X must hold real numbers.")
-        columns = values.shape[1]
-        if not values.size:
-            missing, shape = "sample" if not len(values) else "feature", values.shape
+        if not X.size:
+            missing, shape = "sample" if not len(X) else "feature", X.shape
             raise InputError(f"Found array with 0 {missing}(s) (shape={shape}) while a minimum of 1 is required.")
-    else:
-        columns = len(X.columns) if hasattr(X, "columns") else len(X)
-    if reset or not _is_permuted(estimator, X):
+        columns = X.shape[1]
+    known, names = getattr(estimator, "feature_names_in_", None), _get_feature_names(X)
+    # the encoder finds the columns of training by name, in whatever order
+    if reset or known is None or names is None or sorted(known) != sorted(names):
         _check_feature_names(estimator, X, reset=reset)
     if reset:
         estimator.n_features_in_ = columns
@@ -289,19 +271,6 @@ def check_table(estimator: Estimator, X: XLike, *, reset: bool) -> Any:
         expected = f"is expecting {estimator.n_features_in_} features as input"
         raise InputError(f"X has {columns} features, but {name} {expected}.")
     return X
-
-
-def _is_permuted(estimator: Estimator, X: XLike) -> bool:
-    """Whether a table has the columns of training in another order; the encoder finds them by name."""
-    known, names = getattr(estimator, "feature_names_in_", None), _get_feature_names(X)
-    return known is not None and names is not None and sorted(known) == sorted(names)
-
-
-def _is_mixed(X: XLike) -> bool:
-    """Whether a plain list holds texts beside numbers."""
-    return isinstance(X, list | tuple) and any(
-        isinstance(cell, str) for row in X[:50] if isinstance(row, list | tuple) for cell in row
-    )
 
 
 def check_targets(estimator: Estimator, y: YLike) -> Array:
@@ -321,15 +290,13 @@ def enough_rows(estimator: Estimator, X: XLike) -> None:
 
 def check_weights(estimator: Estimator, weights: PerRow, n: int) -> Array | None:
     """Validate `sample_weight`, and scale it to a mean of 1: only ratios of weights matter."""
-    found = as_sample_weight(weights, np.zeros((n, 1)), ensure_non_negative=True)
-    if found is None:
+    given = as_sample_weight(weights, np.zeros((n, 1)), ensure_non_negative=True)
+    if given is None:
         return None
-    if np.count_nonzero(found) < _FEWEST:
-        must_be = f"positive for at least {_FEWEST} rows"
-        got = np.count_nonzero(found) or "only zeros"
-        raise InputError(sentence(f"sample_weight of {type(estimator).__name__}", must_be, got))
-    found = found / found.max()
-    return np.asarray(found / found[found > 0].mean())
+    count, what = np.count_nonzero(given), f"sample_weight of {type(estimator).__name__}"
+    refuse_if(count < _FEWEST, what, f"positive for at least {_FEWEST} rows", count or "only zeros")
+    given = given / given.max()
+    return np.asarray(given / given[given > 0].mean())
 
 
 def _numbers(estimator: Estimator, name: str, given: Any, n: int, least: int) -> Array | None:
@@ -337,11 +304,10 @@ def _numbers(estimator: Estimator, name: str, given: Any, n: int, least: int) ->
     if given is None:
         return None
     what = f"{name} of {type(estimator).__name__}"
-    numbers = np.unique(check_names(what, given, n), return_inverse=True)[1].ravel()
-    if int(numbers.max(initial=0)) + 1 < least:
-        must_be = f"labels of at least {least} groups" if name == "groups" else f"at least {least} different times"
-        raise InputError(sentence(what, must_be, int(numbers.max(initial=0)) + 1))
-    return np.asarray(numbers)
+    different, numbers = np.unique(check_names(what, given, n), return_inverse=True)
+    must_be = f"labels of at least {least} groups" if name == "groups" else f"at least {least} different times"
+    refuse_if(max(len(different), 1) < least, what, must_be, max(len(different), 1))
+    return np.ravel(numbers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from scipy.sparse import issparse, vstack
 from mercer.data.checks import keyword_hints
 from mercer.data.folds import Folds, check_names, draw
 from mercer.data.rows import Array, Estimator, Rows, Seed, SplitsLike, XLike, YLike
-from mercer.errors import InputError, MercerWarning, sentence
+from mercer.errors import InputError, MercerWarning, refuse_if, sentence
 from mercer.estimators.auto_evaluation import paired
 from mercer.estimators.inputs import coverage_of
 from mercer.insight.conformal import WAY_OUT, conformal_sets
@@ -144,8 +144,7 @@ class IntervalsMixin:
 
         def left_out() -> tuple[Kernel, Any, Array]:
             search = KernelRidgeCV([model.kernel_], fitted.alphas[:1], fit_intercept=fitted.intercept)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", MercerWarning)
+            with warnings.catch_warnings(action="ignore", category=MercerWarning):
                 search.fit(fitted.X, fitted.targets[:, 0], sample_weight=fitted.weights)
             return model.kernel_, fitted.X, fitted.targets[:, 0] - search.cv_predictions_[0]
 
@@ -205,12 +204,22 @@ class IntervalsMixin:
         rows = model.check_rows(X, diag)
         diagonal = model.diagonal_of(rows, diag) if model.kernel_.kind == "gram" else None
         confidence, fitted = check_confidence(confidence), model.fitted_
+        search: Any = None if model is self else self
         _refuse_uncovered(fitted)
         alike = _match_categories(categories, len(fitted.targets), len(rows))
-        if model is self:
-            sets = sets_of_model(fitted, rows, confidence, diagonal, alike)
+        if search is not None:
+            _refuse_search(search, fitted)
+        if search is not None and any(search.own_ladders()):
+            sets = _sets_of_ladders(search, fitted, rows, confidence, alike)
         else:
-            sets = sets_of_search(self, fitted, rows, confidence, diagonal, alike)
+            how: Any = {"intercept": fitted.intercept, "diagonal": diagonal, "alike": alike}
+            tried = [([fitted.kernel], [float(alpha)]) for alpha in fitted.alphas]  # which stay as they are
+            if search is not None:
+                tried = [(search.kernels_, search.alphas_)] * len(fitted.alphas)
+            elif fitted.primal is not None:
+                how["solver"] = "primal"
+            parts = zip(tried, fitted.targets.T, strict=True)
+            sets = [conformal_sets(*some, fitted.rows(), y, rows, confidence, **how) for some, y in parts]
         return sets if np.ndim(model.dual_coef_) > 1 else sets[0]
 
     @keyword_hints
@@ -248,60 +257,32 @@ class IntervalsMixin:
         return coverage_of(bounds, y, confidence, method)
 
 
-def sets_of_model(
-    fitted: FittedRidge, new: Rows, confidence: float, diagonal: Array | None, alike: Array | None
+def _sets_of_ladders(
+    search: Estimator, fitted: FittedRidge, new: Rows, confidence: float, alike: Array | None
 ) -> list[list[Array]]:
-    """For each target, and each new row, the union of intervals; alpha and kernel stay as they are."""
-    how: Any = {"intercept": fitted.intercept, "solver": "auto" if fitted.primal is None else "primal"}
-    how |= {"diagonal": diagonal, "alike": alike}
-    return [
-        conformal_sets([fitted.kernel], [float(alpha)], fitted.rows(), y, new, confidence, **how)
-        for y, alpha in zip(fitted.targets.T, fitted.alphas, strict=True)
-    ]
-
-
-def sets_of_search(
-    search: Estimator, fitted: FittedRidge, new: Rows, confidence: float, diagonal: Array | None, alike: Array | None
-) -> list[list[Array]]:
-    """Conformal sets with kernel and alpha chosen again for every value of the new target.
-
-    Default ladders are made again from the training rows and the new one, for each new row.
-    """
-    _refuse_search(search, fitted)
-    how: Any = {"intercept": fitted.intercept}
-    found: list[list[Array]] = [[] for _ in fitted.targets.T]
-    if not any(search.own_ladders()):
-        given = (search.kernels_, search.alphas_, fitted.rows())
-        for target, y in enumerate(fitted.targets.T):
-            found[target] = conformal_sets(*given, y, new, confidence, **how, diagonal=diagonal, alike=alike)
-        return found
+    """Conformal sets for each target and new row, of ladders that are made from the training rows and the new one."""
+    sets: list[list[Array]] = [[] for _ in fitted.alphas]
     progress = Progress("conformal sets", len(new), search.verbose)
     for place in range(len(new)):
         one = new[place : place + 1]
         parts = [fitted.X, one.values]
-        stacked = vstack(parts).tocsr() if issparse(fitted.X) else np.concatenate(parts)
-        both = Rows(stacked, fitted.names)
+        both = Rows(vstack(parts).tocsr() if issparse(fitted.X) else np.concatenate(parts), fitted.names)
         kernels = resolve_kernels(search.kernels, both)
-        alphas = resolve_alphas(search.alphas, kernels, both)
-        mine = None if alike is None else alike[place : place + 1]
-        for target, y in enumerate(fitted.targets.T):
-            found[target] += conformal_sets(kernels, alphas, fitted.rows(), y, one, confidence, **how, alike=mine)
+        how: Any = {"intercept": fitted.intercept, "alike": None if alike is None else alike[place : place + 1]}
+        tried = kernels, resolve_alphas(search.alphas, kernels, both), fitted.rows()
+        for known, y in zip(sets, fitted.targets.T, strict=True):
+            known.extend(conformal_sets(*tried, y, one, confidence, **how))
         progress.step()
-    return found
+    return sets
 
 
 def hulls(sets: Any) -> tuple[Array, Array]:
-    """The ends of the sets of one target (m), or of several (m x t)."""
+    """The ends of the sets of one target (m), or of several (m x t); of an empty set NaN."""
     if sets and isinstance(sets[0], list):
-        lower, upper = (np.stack(ends, axis=-1) for ends in zip(*map(_hull, sets), strict=True))
-        return lower, upper
-    return _hull(sets)
-
-
-def _hull(sets: list[Array]) -> tuple[Array, Array]:
-    """The smallest and the largest number of each set; of an empty one NaN."""
-    ends = [(one[0, 0], one[-1, 1]) if len(one) else (np.nan, np.nan) for one in sets]
-    lower, upper = np.array(ends, dtype=np.float64).reshape(-1, 2).T
+        lower, upper = (np.stack(ends, axis=-1) for ends in zip(*map(hulls, sets), strict=True))
+    else:
+        ends = [(one[0, 0], one[-1, 1]) if len(one) else (np.nan, np.nan) for one in sets]
+        lower, upper = np.array(ends, dtype=np.float64).reshape(-1, 2).T
     return lower, upper
 
 
@@ -318,28 +299,24 @@ def _refuse_uncovered(fitted: FittedRidge) -> None:
 
 def _refuse_search(search: Estimator, fitted: FittedRidge) -> None:
     """The guarantee needs a choice that treats all n + 1 rows alike."""
-    covered = {
-        "cv": search.folds_.leaves_one_out,
-        "rule": search.rule == "best",
-        "scoring": search.scoring in (None, "neg_mean_squared_error"),
-        "extend_grid": not search.extend_grid,
-        "tune": not search.tune,
-        "repeats": search.repeats == 1,
-    }
-    for name, fine in covered.items():
-        if not fine:
-            raise InputError(
-                "Full conformal sets need leave-one-out without groups, squared errors and fixed candidates: "
-                f"{name} of {type(search).__name__} must have its default. {WAY_OUT}"
-            )
+    defaults: dict[str, tuple[Any, ...]] = {"rule": ("best",), "scoring": (None, "neg_mean_squared_error")}
+    defaults |= {"extend_grid": (False,), "tune": (False,), "repeats": (1,)}
+    changed = [] if search.folds_.leaves_one_out else ["cv"]
+    changed += [name for name, values in defaults.items() if getattr(search, name) not in values]
+    if changed:
+        raise InputError(
+            "Full conformal sets need leave-one-out without groups, squared errors and fixed candidates: "
+            f"{changed[0]} of {type(search).__name__} must have its default. {WAY_OUT}"
+        )
     if (np.asarray(search.alphas_) <= 0).any() or any(kernel.verdict()[0] is False for kernel in search.kernels_):
         raise InputError(f"Full conformal sets need candidates with Mercer kernels and alphas above 0. {WAY_OUT}")
-    if fitted.targets.shape[1] > 1 and not search.alpha_per_target:
+    several = fitted.targets.shape[1] > 1
+    if several and not search.alpha_per_target:
         raise InputError(
             "Full conformal sets need kernel and alpha selected for each target. Use one search for each target, or "
             "method='jackknife+'."
         )
-    if fitted.targets.shape[1] > 1 and len(search.kernels_) > 1:
+    if several and len(search.kernels_) > 1:
         raise InputError("Full conformal sets of several targets need one kernel. Use one search for each target.")
     if fitted.kernel.kind == "gram" and any(search.own_ladders()):
         raise InputError("Full conformal sets of precomputed kernels need alphas that are given. Pass alphas.")
@@ -349,14 +326,12 @@ def _match_categories(categories: Any, n: int, m: int) -> Array | None:
     """Which training rows have the category of each new one."""
     if categories is None:
         return None
-    if not isinstance(categories, tuple) or len(categories) != 2:
-        must_be = "a pair: categories of the training rows, and of the new rows"
-        raise InputError(sentence("categories", must_be, type(categories).__name__))
+    pair, must_be = isinstance(categories, tuple) and len(categories) == 2, "of the training rows, and of the new rows"
+    refuse_if(not pair, "categories", f"a pair: categories {must_be}", type(categories).__name__)
     old = check_names("categories of the training rows", categories[0], n)
     new = check_names("categories of the new rows", categories[1], m)
-    if (old.dtype.kind in "USO") != (new.dtype.kind in "USO"):
-        must_be = "of one kind, strings or numbers, for training rows and new rows"
-        raise InputError(sentence("categories", must_be, f"{old.dtype} and {new.dtype}"))
+    mixed, must_be = (old.dtype.kind in "USO") != (new.dtype.kind in "USO"), "of one kind, strings or numbers,"
+    refuse_if(mixed, "categories", f"{must_be} for training rows and new rows", f"{old.dtype} and {new.dtype}")
     return np.asarray(new[:, None] == old[None, :])
 
 
@@ -366,9 +341,8 @@ _FITTED: WeakKeyDictionary[Any, ResidualScale] = WeakKeyDictionary()
 def check_levels(what: str, q: Any) -> Array:
     """q as levels between 0 and 1, in ascending order; `what` names the parameter."""
     levels = np.ravel(np.asarray(q, dtype=np.float64))
-    if not (len(levels) and (levels > 0).all() and (levels < 1).all() and (np.diff(levels) > 0).all()):
-        must_be = "a number between 0 and 1, or several in ascending order"
-        raise InputError(sentence(what, must_be, repr(q)))
+    rising = len(levels) and (np.diff(levels, prepend=0.0, append=1.0) > 0).all()
+    refuse_if(not rising, what, "a number between 0 and 1, or several in ascending order", repr(q))
     return levels
 
 
@@ -395,19 +369,16 @@ class ResidualScale:
         """From residuals y - f of rows that were left out."""
         from mercer.estimators.search import KernelRidgeCV
 
-        some = np.unique(np.linspace(0, len(residuals) - 1, min(_ROWS, len(residuals))).astype(np.intp))
-        if kernel.kind == "gram":
-            some = np.arange(len(residuals))
+        n = len(residuals)
+        some = np.unique(np.linspace(0, n - 1, n if kernel.kind == "gram" else min(_ROWS, n)).astype(np.intp))
         sizes = np.abs(residuals[some])
         least = _FLOOR * float(np.median(sizes)) or max(float(sizes.max(initial=0.0)), 1.0) * 1e-12
-        with warnings.catch_warnings(), blas_for(len(some)):
-            warnings.simplefilter("ignore", MercerWarning)
+        with warnings.catch_warnings(action="ignore", category=MercerWarning), blas_for(len(some)):
             model = KernelRidgeCV([kernel], fit_intercept=True, rule="one_se")
             model.fit(X[some], np.log(np.maximum(sizes, least)))
-        logs = np.empty(len(residuals))
+        logs, rest = np.empty(n), np.setdiff1d(np.arange(n), some)
         logs[some] = model.cv_predictions_[0]
-        if len(some) < len(residuals):
-            rest = np.setdiff1d(np.arange(len(residuals)), some)
+        if len(rest):
             logs[rest] = model.predict(X[rest])
         return cls(model, residuals, np.exp(logs))
 
@@ -424,9 +395,8 @@ class ResidualScale:
 
     def quantiles(self, X: XLike, location: Array, levels: Array) -> Array:
         """Quantiles (m, levels) at new rows, from predictions (m,)."""
-        return np.asarray(
-            location[:, None] + self.predict(X)[:, None] * _quantiles(self.residuals / self.sizes, levels)
-        )
+        quantiles = _quantiles(self.residuals / self.sizes, levels)
+        return np.asarray(location[:, None] + self.predict(X)[:, None] * quantiles)
 
     def lowers_loss(self, clusters: Array | None = None) -> bool:
         """Whether predicted sizes lower the pinball loss of the 5 and 95 % quantiles by more than a standard error."""

@@ -8,12 +8,11 @@ import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from mercer.data.rows import Array, XLike, YLike
-from mercer.errors import InputError, sentence
-from mercer.estimators.base import KernelEstimator, check_diagonal, store
+from mercer.errors import refuse_if
+from mercer.estimators.base import KernelEstimator, store
 from mercer.estimators.inputs import check_kernels, width_of
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.targets import class_numbers
-from mercer.kernels import Kernel
 from mercer.kernels.tiles import finite_on
 from mercer.solvers.gram import nearest_rows
 
@@ -22,28 +21,38 @@ class KernelNeighbors(KernelEstimator):
     """What both neighbour estimators share: the training rows and the search among them."""
 
     n_neighbors: int
-    n_features_in_: int
-    X_fit_: Any
-    kernel_: Kernel
-    _diagonal_fit: Array
+    _remember: Any  # keeps the targets
 
     def __init__(self, kernel: Any = "linear", n_neighbors: int = 1) -> None:
         store(self, locals())
 
-    def _check_count(self, count: Any, n: int) -> None:
-        if not is_whole(count, 1) or int(count) > n:
-            must_be = f"an integer between 1 and n_samples = {n}"
-            raise InputError(sentence(f"n_neighbors of {type(self).__name__}", must_be, repr(count)))
+    def fit(self, X: XLike, y: YLike) -> Self:
+        """Remember the rows and their targets.
 
-    def _fit_neighbors(self, X: XLike) -> None:
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets, or labels for a classifier.
+
+        Returns
+        -------
+        self
+        """
+        X, y = self.check_data(X, y)
+        self._remember(y)
         self._check_count(self.n_neighbors, X.shape[0])
         self._as_fitted = {"n_neighbors": self.n_neighbors}
-        self.kernel_ = self.resolved_kernel(width_of(X))
-        rows = self._as_rows(X)
+        self.kernel_, rows = self.resolved_kernel(width_of(X)), self._as_rows(X)
         check_kernels([self.kernel_], rows)
         finite_on(self.kernel_, rows)
-        self.X_fit_ = X.copy()
-        self._diagonal_fit = self.kernel_.diagonal(rows)
+        self.X_fit_, self._diagonal_fit = X.copy(), self.kernel_.diagonal(rows)
+        return self
+
+    def _check_count(self, count: Any, n: int) -> None:
+        bad, must_be = not is_whole(count, 1) or int(count) > n, f"an integer between 1 and n_samples = {n}"
+        refuse_if(bad, f"n_neighbors of {type(self).__name__}", must_be, repr(count))
 
     def kneighbors(
         self, X: XLike, n_neighbors: int | None = None, return_distance: bool = True, *, diag: Any = None
@@ -74,15 +83,8 @@ class KernelNeighbors(KernelEstimator):
         places, gaps = nearest_rows(self.kernel_, rows, self._fit_rows(), self._diagonal_fit, int(count))
         if not return_distance:
             return places
-        if self.kernel_.kind != "gram":
-            own = self.kernel_.diagonal(rows)
-        elif diag is None:
-            raise InputError(
-                f"Distances of {type(self).__name__} with a precomputed kernel need k(x, x) of the new rows. "
-                "Pass diag=, an array with one number per row, or use return_distance=False."
-            )
-        else:
-            own = check_diagonal(diag, len(rows))
+        what = f"Distances of {type(self).__name__} with a precomputed kernel need"
+        own = self.own_similarity(rows, diag, what, ", or use return_distance=False")
         return np.sqrt(np.maximum(gaps + own[:, None], 0.0)), places
 
 
@@ -112,24 +114,8 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
     ['low', 'high']
     """
 
-    def fit(self, X: XLike, y: YLike) -> Self:
-        """Remember the rows and their labels.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Labels.
-
-        Returns
-        -------
-        self
-        """
-        X, y = self.check_data(X, y)
+    def _remember(self, y: YLike) -> None:
         self.classes_, self._labels = class_numbers(y)
-        self._fit_neighbors(X)
-        return self
 
     def predict_proba(self, X: XLike) -> Array:
         """The share of each class among the neighbours.
@@ -144,11 +130,10 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
         ndarray of shape (n_rows, n_classes)
         """
         places = self.kneighbors(X, return_distance=False)
-        labels = self._labels[places]
-        votes = np.zeros((len(labels), len(self.classes_)))
-        for column in labels.T:
+        votes = np.zeros((len(places), len(self.classes_)))
+        for column in self._labels[places].T:
             votes[np.arange(len(votes)), column] += 1.0
-        return np.asarray(votes / labels.shape[1])
+        return np.asarray(votes / places.shape[1])
 
     def predict(self, X: XLike) -> Array:
         """The most common label among the neighbours.
@@ -162,8 +147,7 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
         -------
         ndarray of shape (n_rows,)
         """
-        shares = self.predict_proba(X)
-        return np.asarray(self.classes_[shares.argmax(axis=1)])
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
 class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors):  # type: ignore[misc]
@@ -189,24 +173,8 @@ class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors
     [1.5]
     """
 
-    def fit(self, X: XLike, y: YLike) -> Self:
-        """Remember the rows and their targets.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-
-        Returns
-        -------
-        self
-        """
-        X, y = self.check_data(X, y)
+    def _remember(self, y: YLike) -> None:
         self._targets = np.array(y, dtype=np.float64)
-        self._fit_neighbors(X)
-        return self
 
     def predict(self, X: XLike) -> Array:
         """The mean target of the neighbours.
@@ -220,5 +188,4 @@ class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors
         -------
         ndarray of shape (n_rows,) or (n_rows, n_targets)
         """
-        places = self.kneighbors(X, return_distance=False)
-        return np.asarray(self._targets[places].mean(axis=1))
+        return np.asarray(self._targets[self.kneighbors(X, return_distance=False)].mean(axis=1))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mercer.data.rows import Estimator, XLike
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, nearest, refuse_if, sentence
 from mercer.kernels import (
     AdditiveChi2,
     Chi2,
@@ -30,14 +29,6 @@ from mercer.kernels import (
 from mercer.tables import TableEncoder
 
 
-@dataclass(frozen=True)
-class Allowed:
-    """The values that a parameter may have, and how they are called."""
-
-    words: str
-    holds: Callable[[Any], bool]
-
-
 def is_flag(value: Any) -> bool:
     """True or False, and nothing that merely counts as one."""
     return isinstance(value, bool | np.bool_)
@@ -48,37 +39,26 @@ def is_whole(value: Any, least: float = -math.inf) -> bool:
     return isinstance(value, numbers.Integral) and not is_flag(value) and int(value) >= least
 
 
-def is_seconds(value: Any) -> bool:
-    """A positive, finite number."""
-    return isinstance(value, numbers.Real) and not is_flag(value) and 0 < float(value) < math.inf
-
-
-def _none_or(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: value is None or holds(value)
-
-
-_FLAG = Allowed("True or False", is_flag)
-ALLOWED = {
-    "alpha_per_target": _FLAG,
-    "block_rows": Allowed("an integer above 0, or None", _none_or(lambda value: is_whole(value, 1))),
-    "class_weight": Allowed(
-        "a dict, 'balanced' or None",
-        _none_or(lambda value: isinstance(value, dict) or (isinstance(value, str) and value == "balanced")),
+# What a parameter must be, in words, and whether a value is that.
+ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(
+        ("alpha_per_target", "exact", "extend_grid", "fit_intercept", "nested", "tune", "verify"),
+        ("True or False", is_flag),
     ),
-    "core_rows": Allowed("an integer above 0", lambda value: is_whole(value, 1)),
-    "copies": Allowed("True, False or None", _none_or(is_flag)),
-    "encoder": Allowed("a TableEncoder, or None", _none_or(lambda value: isinstance(value, TableEncoder))),
-    "exact": _FLAG,
-    "extend_grid": _FLAG,
-    "fit_intercept": _FLAG,
-    "mix": Allowed("an integer above 0", lambda value: is_whole(value, 1)),
-    "nested": _FLAG,
-    "rule": Allowed("'best' or 'one_se'", lambda value: isinstance(value, str) and value in ("best", "one_se")),
-    "system_rows": Allowed("an integer above 0", lambda value: is_whole(value, 1)),
-    "time_budget": Allowed("a positive number of seconds, or None", _none_or(lambda v: v == math.inf or is_seconds(v))),
-    "tune": _FLAG,
-    "verbose": Allowed("0, 1 or 2", lambda value: isinstance(value, numbers.Integral)),
-    "verify": _FLAG,
+    **dict.fromkeys(("core_rows", "mix", "system_rows"), ("an integer above 0", lambda value: is_whole(value, 1))),
+    "block_rows": ("an integer above 0, or None", lambda value: value is None or is_whole(value, 1)),
+    "class_weight": (
+        "a dict, 'balanced' or None",
+        lambda value: isinstance(value, dict | None) or (isinstance(value, str) and value == "balanced"),
+    ),
+    "copies": ("True, False or None", lambda value: value is None or is_flag(value)),
+    "encoder": ("a TableEncoder, or None", lambda value: isinstance(value, TableEncoder | None)),
+    "rule": ("'best' or 'one_se'", lambda value: isinstance(value, str) and value in ("best", "one_se")),
+    "time_budget": (
+        "a positive number of seconds, or None",
+        lambda value: value is None or (isinstance(value, numbers.Real) and not is_flag(value) and float(value) > 0),
+    ),
+    "verbose": ("0, 1 or 2", lambda value: isinstance(value, numbers.Integral)),
 }
 
 
@@ -95,32 +75,17 @@ def validate(estimator: Estimator) -> None:
     mercer.errors.InputError: rule of KernelRidgeCV must be 'best' or 'one_se'; got 'two_se'.
     """
     for name, value in estimator.get_params(deep=False).items():
-        allowed = ALLOWED.get(name)
-        if allowed is not None and not allowed.holds(value):
-            raise InputError(sentence(f"{name} of {type(estimator).__name__}", allowed.words, repr(value)))
+        must_be, holds = ALLOWED.get(name, ("", bool))
+        if must_be and not holds(value):
+            raise InputError(sentence(f"{name} of {type(estimator).__name__}", must_be, repr(value)))
 
 
-NAMES = (
-    "additive_chi2", "chi2", "cosine", "gaussian", "laplacian", "linear", "poly", "polynomial", "precomputed", "rbf",
-    "sigmoid",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class KernelSettings:
-    """scikit-learn's parameters of its kernel strings; they belong to strings and functions only."""
-
-    gamma: Any = None
-    degree: Any = 3
-    coef0: Any = 1
-    params: Any = None
-
-
-DEFAULTS = KernelSettings()
-
-
-def resolve(owner: str, kernel: Any, columns: int, settings: KernelSettings = DEFAULTS) -> Kernel:
+def resolve(
+    owner: str, kernel: Any, columns: int, gamma: Any = None, degree: Any = 3, coef0: Any = 1, params: Any = None
+) -> Kernel:
     """The kernel object that an argument stands for, for rows of so many columns.
+
+    The other arguments are scikit-learn's parameters of its kernel strings, and of functions.
 
     Examples
     --------
@@ -129,20 +94,20 @@ def resolve(owner: str, kernel: Any, columns: int, settings: KernelSettings = DE
     Gaussian(width=1.0)
     """
     if isinstance(kernel, Kernel):
-        if settings != DEFAULTS:
+        if (gamma, degree, coef0, params) != (None, 3, 1, None):
             raise InputError(
                 f"gamma, degree, coef0 and kernel_params of {owner} are only used with kernel names such as 'rbf'; "
                 f"kernel is {kernel!r}. Set the parameters of the kernel object instead."
             )
         return kernel
     if isinstance(kernel, str):
-        return _from_name(owner, kernel, columns, settings)
+        return _from_name(owner, kernel, columns, gamma, degree, coef0)
+    if callable(kernel) and not isinstance(kernel, type):
+        return Custom(RowFunction(kernel, params or {}))
+    must_be, got, way_out = "a kernel, a name or a function", repr(kernel), ""
     if isinstance(kernel, type):
-        name = kernel.__name__
-        raise InputError(sentence(f"kernel of {owner}", "a kernel object", f"the class {name}", f"Write {name}()."))
-    if callable(kernel):
-        return Custom(RowFunction(kernel, settings.params or {}))
-    raise InputError(sentence(f"kernel of {owner}", "a kernel, a name or a function", repr(kernel)))
+        must_be, got, way_out = "a kernel object", f"the class {kernel.__name__}", f"Write {kernel.__name__}()."
+    raise InputError(sentence(f"kernel of {owner}", must_be, got, way_out))
 
 
 def is_precomputed(kernel: Any) -> bool:
@@ -157,40 +122,33 @@ def takes_sparse(kernel: Any) -> bool:
 
 def is_positive_only(kernel: Any) -> bool:
     """Whether X must not hold negative numbers."""
-    if isinstance(kernel, str):
-        return kernel in ("chi2", "additive_chi2")
-    return bool(getattr(kernel, "positive_only", False))
+    named = isinstance(kernel, str) and kernel in ("chi2", "additive_chi2")
+    return named or bool(getattr(kernel, "positive_only", False))
 
 
-def _from_name(owner: str, name: str, columns: int, settings: KernelSettings) -> Kernel:
-    gamma = _number(owner, "gamma", settings.gamma, least=0.0) if settings.gamma is not None else None
-    per_column = 1.0 / max(columns, 1) if gamma is None else gamma
-    match name:
-        case "linear":
-            return Linear()
-        case "rbf" | "gaussian":
-            return Gaussian.from_gamma(per_column) if per_column > 0 else Constant(1.0)
-        case "laplacian":
-            return Laplacian(1.0 / per_column) if per_column > 0 else Constant(1.0)
-        case "poly" | "polynomial":
-            return _polynomial(owner, per_column, settings)
-        case "sigmoid":
-            return Sigmoid(per_column, _number(owner, "coef0", settings.coef0))
-        case "cosine":
-            return Cosine()
-        case "chi2":
-            return Constant(1.0) if gamma == 0 else Chi2(1.0 if gamma is None else gamma)
-        case "additive_chi2":
-            return AdditiveChi2()
-        case "precomputed":
-            return Precomputed()
-    must_be = "a known name, a kernel or a function"
-    raise InputError(sentence(f"kernel of {owner}", must_be, repr(name), nearest(name, NAMES)))
+def _from_name(owner: str, name: str, columns: int, gamma: Any, degree: Any, coef0: Any) -> Kernel:
+    gamma = None if gamma is None else _number(owner, "gamma", gamma, least=0.0)
+    scale = 1.0 / max(columns, 1) if gamma is None else gamma
+    named: dict[str, Callable[[], Kernel]] = {
+        "additive_chi2": AdditiveChi2,
+        "chi2": lambda: Constant(1.0) if gamma == 0 else Chi2(1.0 if gamma is None else gamma),
+        "cosine": Cosine,
+        "gaussian": lambda: Gaussian.from_gamma(scale) if scale > 0 else Constant(1.0),
+        "laplacian": lambda: Laplacian(1.0 / scale) if scale > 0 else Constant(1.0),
+        "linear": Linear,
+        "polynomial": lambda: _polynomial(owner, scale, degree, coef0),
+        "precomputed": Precomputed,
+        "sigmoid": lambda: Sigmoid(scale, _number(owner, "coef0", coef0)),
+    }
+    named |= {"poly": named["polynomial"], "rbf": named["gaussian"]}
+    if name not in named:
+        must_be = "a known name, a kernel or a function"
+        raise InputError(sentence(f"kernel of {owner}", must_be, repr(name), nearest(name, named)))
+    return named[name]()
 
 
-def _polynomial(owner: str, scale: float, settings: KernelSettings) -> Kernel:
-    degree = _number(owner, "degree", settings.degree, least=0.0)
-    offset = _number(owner, "coef0", settings.coef0)
+def _polynomial(owner: str, scale: float, degree: Any, coef0: Any) -> Kernel:
+    degree, offset = _number(owner, "degree", degree, least=0.0), _number(owner, "coef0", coef0)
     if degree == 0:
         return Constant(1.0)
     if degree == int(degree) and offset >= 0:
@@ -202,9 +160,9 @@ def _polynomial(owner: str, scale: float, settings: KernelSettings) -> Kernel:
 
 def _number(owner: str, name: str, value: Any, least: float | None = None) -> float:
     good = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not good or (least is not None and float(value) < least):
-        bound = "" if least is None else f" of at least {least:g}"
-        raise InputError(sentence(f"{name} of {owner}", f"a finite number{bound}", repr(value)))
+    bad = not good or (least is not None and float(value) < least)
+    bound = "" if least is None else f" of at least {least:g}"
+    refuse_if(bad, f"{name} of {owner}", f"a finite number{bound}", repr(value))
     return float(value)
 
 

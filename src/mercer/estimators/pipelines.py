@@ -7,7 +7,6 @@ its fitted transformers as they are; `nested_cross_validate` and `compare` fit t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -18,31 +17,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Estimator, Seed, SplitsLike, XLike, YLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if
 from mercer.estimators.table_model import Fixed, TableModel
+from mercer.tables import TableEncoder
 
 
-@dataclass(frozen=True, eq=False)
-class Transformers:
+class Transformers(Pipeline):  # type: ignore[misc]
     """The fitted transformers of a Pipeline as one map from the columns of a table to the columns of a model."""
-
-    pipeline: Pipeline
 
     @property
     def encoder(self) -> Any:
         """The TableEncoder, if the only transformer is one; otherwise None."""
-        from mercer.tables import TableEncoder
-
-        first = self.pipeline.steps[0][1]
-        return first if len(self.pipeline.steps) == 1 and isinstance(first, TableEncoder) else None
+        first, *others = (step for _, step in self.steps)
+        return first if not others and isinstance(first, TableEncoder) else None
 
     def then(self, encoder: Any) -> Transformers:
         """These transformers and the encoder of an automatic model after them."""
-        return Transformers(Pipeline([*self.pipeline.steps, ("encoder", encoder)]))
-
-    def transform(self, X: XLike) -> Any:
-        """The rows as the model takes them."""
-        return self.pipeline.transform(X)
+        return Transformers([*self.steps, ("encoder", encoder)])
 
     def numbers(self, X: XLike) -> Array:
         """The rows as the model takes them, as a dense array."""
@@ -52,7 +43,7 @@ class Transformers:
     def fit_again(self, X: XLike) -> Any:
         """The rows as transformers fitted to them, without a look at targets, would give them."""
         try:
-            return clone(self.pipeline).fit_transform(X)
+            return clone(self).fit_transform(X)
         except (TypeError, ValueError) as problem:
             raise InputError(
                 f"The transformers of the Pipeline must be fitted without the targets; got {problem!r}. Transformers "
@@ -62,7 +53,7 @@ class Transformers:
     def names_out(self, count: int) -> list[str]:
         """The names of the columns that the model takes."""
         try:
-            return [str(name) for name in self.pipeline.get_feature_names_out()]
+            return [str(name) for name in self.get_feature_names_out()]
         except (AttributeError, ValueError):  # some transformers have none
             return [f"x{j + 1}" for j in range(count)]
 
@@ -73,8 +64,8 @@ def split_pipeline(model: Estimator) -> tuple[Transformers | None, Any]:
         model = model.pipeline
     if not isinstance(model, Pipeline):
         return None, model
-    last = model.steps[-1][1]
-    return (None if len(model.steps) == 1 else Transformers(model[:-1])), last
+    first = Transformers(model.steps[:-1], memory=model.memory, verbose=model.verbose) if len(model.steps) > 1 else None
+    return first, model.steps[-1][1]
 
 
 def refittable(model: Estimator, X: XLike) -> tuple[Any, Any]:
@@ -119,8 +110,8 @@ def with_column(X: XLike, place: int, *, lenders: Array | None = None, shift: fl
             return moved
         return frame.with_columns(column.alias(name)).to_native()
     if isinstance(X, dict):
-        name, cells = list(X)[place], column_values(X, place)
-        return {**X, name: cells + shift if lenders is None else cells[lenders]}
+        cells = column_values(X, place)
+        return {**X, list(X)[place]: cells + shift if lenders is None else cells[lenders]}
     moved = np.array(X, dtype=None if lenders is not None or np.asarray(X).dtype == object else np.float64)
     moved[:, place] = moved[:, place] + shift if lenders is None else moved[lenders, place]
     return moved
@@ -131,15 +122,14 @@ def with_column(X: XLike, place: int, *, lenders: Array | None = None, shift: fl
 
 def _bound(model: Estimator, method: str, X: XLike = None) -> tuple[Any, Any]:
     """A method of a model or of the last step of a Pipeline, and the rows as it takes them."""
+    last = model
     if isinstance(model, Pipeline):
         transformers, last = split_pipeline(model)
         check_is_fitted(last)
-        rows = X if transformers is None or X is None else transformers.transform(X)
-    else:
-        last, rows = model, X
-    if not hasattr(last, method):
-        raise InputError(sentence(f"The model of {method}", f"one that has a method {method}", type(last).__name__))
-    return getattr(last, method), rows
+        X = X if transformers is None or X is None else transformers.transform(X)
+    absent, must_be = not hasattr(last, method), f"one that has a method {method}"
+    refuse_if(absent, f"The model of {method}", must_be, type(last).__name__)
+    return getattr(last, method), X
 
 
 @keyword_hints

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,30 +17,24 @@ from sklearn.utils import _safe_indexing
 
 from mercer.data.folds import Folds
 from mercer.data.rows import Array, Estimator, PerRow, XLike, YLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if
 from mercer.selection.scoring import Scoring
 from mercer.tables.cells import Cells
 
 
 def part_of(X: XLike, rows: Array) -> Any:
     """Some rows of a table, array or dict of columns; None for None."""
-    if X is None:
-        return None
     if isinstance(X, dict):
         return {name: c[rows] if isinstance(c, Cells) else _safe_indexing(c, rows) for name, c in X.items()}
-    return _safe_indexing(X, rows)
+    return None if X is None else _safe_indexing(X, rows)
 
 
 def like_training(estimator: Estimator, values: Array) -> Any:
     """Rows to predict, as a data frame where the model was fitted to one."""
     names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
+    if names is None or find_spec("pandas") is None:  # names can come from other frames
         return values
-    try:
-        pandas = import_module("pandas")
-    except ModuleNotFoundError:  # pragma: no cover - names can come from other frames
-        return values
-    return pandas.DataFrame(values, columns=list(names))
+    return import_module("pandas").DataFrame(values, columns=list(names))
 
 
 class Refitting:
@@ -58,27 +53,30 @@ class Refitting:
     def __init__(
         self, estimator: Estimator, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None
     ) -> None:
-        tags = estimator.__sklearn_tags__() if hasattr(estimator, "__sklearn_tags__") else None
         self.estimator, self.y = estimator, np.asarray(y)
-        self.pairwise = bool(tags and tags.input_tags.pairwise)
+        self.pairwise = hasattr(estimator, "__sklearn_tags__") and estimator.__sklearn_tags__().input_tags.pairwise
         self.X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X) if self.pairwise else X
         last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+        known = inspect.signature(last.fit).parameters
         self.extra: dict[str, Array] = {}
         if sample_weight is not None:
-            if not _takes(last, "sample_weight"):
+            if "sample_weight" not in known and not any(each.kind is each.VAR_KEYWORD for each in known.values()):
                 raise InputError(f"{type(last).__name__}.fit does not support sample_weight. Remove sample_weight.")
-            self.extra["sample_weight"] = _one_each(sample_weight, len(self.y))
-        if groups is not None and (isinstance(last, BaseSearchCV) or _takes(last, "groups", by_name=True)):
+            weights = np.asarray(sample_weight, dtype=np.float64)
+            weights = weights if weights.ndim else np.full(len(self.y), weights)
+            must_be = f"an array of length {len(self.y)}, one value per row"
+            refuse_if(weights.shape != (len(self.y),), "sample_weight", must_be, f"shape {weights.shape}")
+            self.extra["sample_weight"] = weights
+        if groups is not None and (isinstance(last, BaseSearchCV) or "groups" in known):
             self.extra["groups"] = np.asarray(groups)
 
     def _rows(self, rows: Array, columns: Array) -> Any:
         part = part_of(self.X, rows)
         return part[:, columns] if self.pairwise else part
 
-    def weights(self, rows: Array) -> Array | None:
-        """Sample weights of these rows."""
-        given = self.extra.get("sample_weight")
-        return None if given is None else given[rows]
+    def weights(self, rows: Array) -> Any:
+        """Sample weights of these rows, or None."""
+        return part_of(self.extra.get("sample_weight"), rows)
 
     def __call__(self, train: Array, test: Array) -> tuple[Any, Any]:
         """The fitted model and the test rows as it takes them."""
@@ -89,21 +87,6 @@ class Refitting:
         extra = {f"{prefix}{name}": values[train] for name, values in self.extra.items()}
         model.fit(self._rows(train, train), self.y[train], **extra)
         return model, self._rows(test, train)
-
-
-def _takes(estimator: Estimator, name: str, *, by_name: bool = False) -> bool:
-    """Whether `fit` takes an argument of this name, or (unless `by_name`) of any name."""
-    found = inspect.signature(estimator.fit).parameters
-    return name in found or (not by_name and any(each.kind is each.VAR_KEYWORD for each in found.values()))
-
-
-def _one_each(sample_weight: PerRow, n: int) -> Array:
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    weights = np.full(n, float(weights)) if weights.ndim == 0 else weights
-    if weights.shape != (n,):
-        must_be = f"an array of length {n}, one value per row"
-        raise InputError(sentence("sample_weight", must_be, f"shape {weights.shape}"))
-    return weights
 
 
 def score_splits(
@@ -137,10 +120,8 @@ def _predictions_by_repeat(folds: Folds, parts: list[tuple[int, Array, Array]]) 
     if not parts:
         raise InputError("cv must yield at least one split; got none.")
     first = parts[0][2]
-    untested = np.nan if first.dtype.kind == "f" else None
-    values = np.full((len(folds.repeats), folds.n, *first.shape[1:]), untested)
+    values = np.full((len(folds.repeats), folds.n, *first.shape[1:]), np.nan if first.dtype.kind == "f" else None)
     for repeat, rows, predicted in parts:
         values[repeat, rows] = predicted
-    if values.dtype == object and all(value is not None for value in values.ravel()):
-        return values.astype(np.result_type(*(predicted for _, _, predicted in parts)))
-    return values
+    whole = values.dtype == object and all(value is not None for value in values.ravel())
+    return values.astype(np.result_type(*(predicted for _, _, predicted in parts))) if whole else values

@@ -9,15 +9,13 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import AlphaLike, Array, ClassWeight, File, ScoringLike, Seed, SplitsLike, XLike, YLike
-from mercer.errors import InputError, MercerError, refuse_if
+from mercer.errors import InputError, refuse_if
 from mercer.estimators.base import store
 from mercer.estimators.intervals import IntervalsMixin
-from mercer.estimators.refitting import like_training
-from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
+from mercer.estimators.refitting import like_training, part_of
+from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier, check_numbers
 from mercer.estimators.search_core import SearchCore
-from mercer.estimators.targets import CalibratedMixin, Temperature
-from mercer.estimators.updating import check_numbers
-from mercer.selection.search import Search
+from mercer.estimators.targets import CalibratedMixin
 
 
 class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore):  # type: ignore[misc]
@@ -155,9 +153,7 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
         check_is_fitted(self, "best_estimator_")
         fitted = self.best_estimator_.fitted_
         kept = np.setdiff1d(np.arange(len(fitted.targets)), check_numbers(rows, len(fitted.targets)))
-        return self._again(
-            fitted.rows(kept).values, fitted.targets[kept], None if fitted.weights is None else fitted.weights[kept]
-        )
+        return self._again(fitted.rows(kept).values, fitted.targets[kept], part_of(fitted.weights, kept))
 
     def with_rows(self, X: XLike, y: YLike) -> Self:
         """The search repeated with more rows, of weight 1; given candidates stay, default ladders follow from X again.
@@ -179,15 +175,10 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
     def _again(self, X: XLike, Y: Array, weights: Array | None) -> Self:
         if "group" in self.folds_.label.lower():
             raise InputError("without() and with_rows() do not support groups. Fit the search again with its groups.")
-        y = self.best_estimator_.as_given(Y)
-        found: Self = clone(self).fit(like_training(self, X), y, sample_weight=weights)
-        ladders = [
-            what
-            for what, old, new in (("kernels", self.kernels_, found.kernels_), ("alphas", self.alphas_, found.alphas_))
-            if repr(old) != repr(new)
-        ]
-        found.updated_ = f"{' and '.join(ladders)} made again from the rows" if ladders else "the same candidates"
-        return found
+        again: Self = clone(self).fit(like_training(self, X), self.best_estimator_.as_given(Y), sample_weight=weights)
+        names = [n for n in ("kernels", "alphas") if repr(getattr(self, f"{n}_")) != repr(getattr(again, f"{n}_"))]
+        again.updated_ = f"{' and '.join(names)} made again from the rows" if names else "the same candidates"
+        return again
 
 
 class KernelRidgeClassifierCV(CalibratedMixin, SearchCore):
@@ -249,18 +240,6 @@ class KernelRidgeClassifierCV(CalibratedMixin, SearchCore):
         store(self, locals())
 
     _model = KernelRidgeClassifier
-
-    def _finish(self, search: Search, X: XLike, values: Array) -> None:
-        super()._finish(search, X, values)
-        if search.classes is None:
-            raise MercerError("Internal error: a classifier has classes.")
-        self.classes_ = self.best_estimator_.classes_
-        held_out, weights = search.by_repeat(values), search.sample_weight
-        tested = ~np.isnan(held_out[:, :, 0])
-        numbers = np.broadcast_to(search.classes.numbers, tested.shape)
-        counts = np.ones(len(search.y)) if weights is None else weights * (np.count_nonzero(weights) / weights.sum())
-        counts = np.broadcast_to(counts, tested.shape)  # only how rows weigh beside one another counts
-        self.temperature_ = Temperature.fitted(held_out[tested], numbers[tested], counts[tested])
 
     def decision_function(self, X: XLike) -> Array:
         """Decision values of the best candidate.

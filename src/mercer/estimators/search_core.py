@@ -20,6 +20,7 @@ from mercer.errors import (
     IllConditionedWarning,
     InputError,
     MercerWarning,
+    refuse_if,
     sentence,
     warn,
 )
@@ -27,7 +28,7 @@ from mercer.estimators.base import forget, listed_kernels, set_kernel_params
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, check_kernels, kernel_tags
 from mercer.estimators.parameters import takes_sparse, validate
 from mercer.estimators.refitting import Refitting
-from mercer.estimators.targets import Targets
+from mercer.estimators.targets import Targets, Temperature
 from mercer.kernels import Kernel
 from mercer.runtime.container import check_path
 from mercer.selection.ladders import (
@@ -75,9 +76,6 @@ class SearchInputs(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     set_params = set_kernel_params
 
-    kernels: Any
-    best_kernel_: Any
-
     def __sklearn_tags__(self) -> Any:
         return kernel_tags(super().__sklearn_tags__(), listed_kernels(self.kernels))
 
@@ -88,11 +86,21 @@ class SearchInputs(KeywordHints, BaseEstimator):  # type: ignore[misc]
         return check_input(self, listed, X, y, sparse=sparse, reset=reset, least=2 if reset else 1)
 
 
+def read_rows(estimator: Estimator, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Rows, Targets]:
+    """Rows and targets whose splits are to be compared, checked like the parameters of their estimator."""
+    validate(estimator)
+    X, y = estimator.check_data(X, y)
+    weights = as_sample_weight(sample_weight, X)
+    if weights is not None:
+        check_weights(type(estimator).__name__, weights)
+    targets = Targets.read(estimator, y, weights, by_split=True)
+    return Rows(X, getattr(estimator, "feature_names_in_", None)), targets
+
+
 class SearchCore(DefaultLadders, SearchInputs):
     """What the regressor and the classifier share: candidates, splits, the search, the choice."""
 
     tune: bool = False
-    alpha_per_target: bool = False
     _model: ClassVar[Any]  # the class of the best candidate
 
     def prepare(
@@ -115,30 +123,20 @@ class SearchCore(DefaultLadders, SearchInputs):
             Tried with each of them.
         """
         forget(self)
-        validate(self)
-        X, y = self.check_data(X, y)
-        weights = as_sample_weight(sample_weight, X)
-        if weights is not None:
-            check_weights(type(self).__name__, weights)
-        targets = Targets.read(self, y, weights, by_split=True)
-        rows = Rows(X, getattr(self, "feature_names_in_", None))
+        rows, targets = read_rows(self, X, y, sample_weight)
         kernels = resolve_kernels(self.kernels, rows)  # from all rows, before any split
-        gram = check_kernels(kernels, rows)
+        gram, classifier = check_kernels(kernels, rows), is_classifier(self)
         alphas = resolve_alphas(self.alphas, kernels, rows)
-        folds = self._folds(X, targets.y, groups)
-        scoring = resolve_scoring(self.scoring, classifier=is_classifier(self))
-        how = {"intercept": bool(self.fit_intercept), "gram": gram, "per_target": bool(self.alpha_per_target)}
-        return targets.search(rows, folds, scoring, **how), kernels, alphas
-
-    def _folds(self, X: XLike, y: YLike, groups: PerRow) -> Folds:
         if self.checkpoint is not None:
             check_path(self.checkpoint)
             if by_chance(self.cv, self.repeats, self.random_state):
                 must_be = "an integer when checkpoint is given and the folds are random"
                 way_out = "Without a seed the next run would draw other folds, and could not resume."
                 raise InputError(sentence(f"random_state of {type(self).__name__}", must_be, "None", way_out))
-        how = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
-        return draw(self.cv, X, y, classifier=is_classifier(self), **how)
+        how: Any = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
+        folds = draw(self.cv, rows.values, targets.y, classifier=classifier, **how)
+        scoring = resolve_scoring(self.scoring, classifier=classifier)
+        return targets.search(self, rows, folds, scoring, gram=gram), kernels, alphas
 
     def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None) -> Self:
         """Search, and fit the best candidate to all rows; a classifier is calibrated on held-out decision values.
@@ -164,10 +162,17 @@ class SearchCore(DefaultLadders, SearchInputs):
         if not search.problem.gram:
             warn_of_scales(kernels, search.rows)
         with np.errstate(under="ignore"):
-            choice = self._choose(search, kernels, alphas)
-            chosen = [float(self.alphas_[a]) for a in choice.alphas]
-            self.alpha_ = np.array(chosen) if search.per_target and search.y.ndim == 2 else chosen[0]
-            spread = chosen if search.per_target else chosen * search.problem.Y.shape[1]
+            table = self._run(search, kernels, alphas, self.checkpoint)
+            table, choice = self._extend(search, table, table.choose(self.rule, search.folds, search.failures))
+            if self.tune:
+                table, choice = self._tune_winner(search, table, choice)
+            if len(table.kernels) * len(table.alphas) > len(kernels) * len(alphas):
+                self.plan_ = search.plan(table.kernels, table.alphas)
+            keep_choice(self, table, choice, search.folds)
+            self.digits_ = table.digits(choice)
+            self._warn(table, choice, search.failures)
+            self.alpha_ = chosen_alpha(search, self.alphas_, choice)
+            spread = np.broadcast_to(self.alpha_, search.problem.Y.shape[1]).tolist()
             values, _ = search.values(self.best_kernel_, spread, self.plan_)
             self._finish(search, X, values)
         return self
@@ -177,63 +182,47 @@ class SearchCore(DefaultLadders, SearchInputs):
         rows = search.rows
         if search.problem.gram or rows.objects or rows.sparse or rows.values.dtype.kind not in "biuf":
             return
-        found = Copies.among(rows.values, search.problem.Y)
-        if not found.by_chance:
-            way_out = "Drop the copies, or pass groups= with one label for each distinct row."
+        copies = Copies.among(rows.values, search.problem.Y)
+        if not copies.by_chance:
             warn(
-                f"{found.words()}. If a held-out row has a copy among the training rows, scores are too optimistic. "
-                f"{way_out}",
+                f"{copies.words()}. If a held-out row has a copy among the training rows, scores are too optimistic. "
+                "Drop the copies, or pass groups= with one label for each distinct row.",
                 MercerWarning,
             )
 
-    def _choose(self, search: Search, kernels: list[Kernel], alphas: Array) -> Winner:
-        """Score the candidates, extend or tune them if asked to, and choose."""
-        plan, table = search.plan(kernels, alphas), None
-        try:
-            table = search.run(kernels, alphas, plan, verbose=self.verbose, checkpoint=self.checkpoint)
-            choice = table.choose(self.rule, search.folds, search.failures)
-            table, choice = self._extend(search, table, choice)
-            if self.tune:
-                table, choice = self._tune_winner(search, table, choice)
-        except KeyboardInterrupt as stop:
-            finished = getattr(stop, "table", table)
-            if finished is not None:
-                self.cv_results_ = finished.results()
-            raise
-        grown = len(table.kernels) * len(table.alphas) > len(kernels) * len(alphas)
-        self.plan_ = search.plan(table.kernels, table.alphas) if grown else plan
-        keep_choice(self, table, choice, search.folds)
-        self.digits_ = table.digits(choice)
-        self._warn(table, choice, search.failures)
-        return choice
-
     def _extend(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add rungs beyond the edge that the best candidate is on, until it is on none; to default ladders always."""
-        by_name, by_default = self._growing()
+        default = (False, False) if self.extend_grid else self._growing()
+        widths, more_alphas = (True, True) if self.extend_grid else default
         for turn in range(_ROUNDS):
-            default = (False, False) if self.extend_grid else (by_name, by_default)
             wider, rungs = beyond_edges(table, choice, search.folds, default)
-            axis = 1 if len(rungs) and (by_default or self.extend_grid) else 0
-            if axis == 0 and not (wider and (by_name or self.extend_grid)):
-                break
-            kernels, alphas = (table.kernels, rungs) if axis else (wider, table.alphas)
             again = None if self.checkpoint is None else f"{self.checkpoint}.{turn + 1}"
-            table = self._add(search, table, kernels, alphas, axis, again)
+            if len(rungs) and more_alphas:
+                table = self._run(search, table.kernels, rungs, again, table, 1)
+            elif wider and widths:
+                table = self._run(search, wider, table.alphas, again, table, 0)
+            else:
+                break
             choice = table.choose(self.rule, search.folds, search.failures)
         return table, choice
 
-    def _add(
-        self, search: Search, table: SearchTable, kernels: Sequence[Kernel], alphas: Array, axis: int,
-        checkpoint: File = None,
+    def _run(
+        self, search: Search, kernels: Sequence[Kernel], alphas: Array, checkpoint: File,
+        table: SearchTable | None = None, axis: int = 0,
     ) -> SearchTable:  # fmt: skip
-        """The table with further kernels (axis 0) or alphas (axis 1); what is finished survives an interrupt."""
+        """The table with these kernels (axis 0) or alphas (axis 1), too; what is finished survives an interrupt."""
+        plan = search.plan(kernels, alphas)
+        if table is None:
+            self.plan_ = plan
         try:
-            plan = search.plan(kernels, alphas)
             more = search.run(kernels, alphas, plan, verbose=self.verbose, checkpoint=checkpoint)
         except KeyboardInterrupt as stop:
-            stop.table = join_tables(table, stop.table, axis) if hasattr(stop, "table") else table  # type: ignore[attr-defined]
+            if hasattr(stop, "table"):
+                self.cv_results_ = (stop.table if table is None else join_tables(table, stop.table, axis)).results()
             raise
-        return join_tables(table, more, axis)
+        table = more if table is None else join_tables(table, more, axis)
+        self.cv_results_ = table.results()
+        return table
 
     def _tune_winner(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add the best candidate with tuned parameters, and its alpha, to the candidates."""
@@ -241,9 +230,8 @@ class SearchCore(DefaultLadders, SearchInputs):
         if not winner.tunable() or problem.gram:
             return table, choice
         alpha = max(float(table.alphas[choice.alphas[0]]), 1e-12)
-        used = take_used(search.rows, problem)
         settings, seed = Settings(alpha=alpha, starts=1, verbose=self.verbose), check_random_state(self.random_state)
-        self.tuned_ = tune_rows(winner, *used, settings, seed.randint(2**31 - 1))
+        self.tuned_ = tune_rows(winner, *take_used(search.rows, problem), settings, seed.randint(2**31 - 1))
         if self.tuned_.overfitted or self.tuned_.status == "failed":
             how = "overfitted: the error on held-out rows increased" if self.tuned_.overfitted else "failed"
             warn(
@@ -251,14 +239,13 @@ class SearchCore(DefaultLadders, SearchInputs):
                 MercerWarning,
             )
             return table, choice
-        table = self._add(search, table, table.kernels, np.array([self.tuned_.alpha]), 1)
-        table = self._add(search, table, [self.tuned_.kernel], table.alphas, 0)
+        table = self._run(search, table.kernels, np.array([self.tuned_.alpha]), None, table, 1)
+        table = self._run(search, [self.tuned_.kernel], table.alphas, None, table, 0)
         return table, table.choose(self.rule, search.folds, search.failures)
 
     def _finish(self, search: Search, X: XLike, values: Array) -> None:
         """Fit the best candidate to all rows; keep its held-out values, which `verify` compares with refits."""
-        names = [name for name in ("fit_intercept", "class_weight") if hasattr(self, name)]
-        settings = {name: getattr(self, name) for name in names}
+        settings = {name: getattr(self, name) for name in ("fit_intercept", "class_weight") if hasattr(self, name)}
         self.best_estimator_ = self._model(self.alpha_, kernel=self.best_kernel_, **settings)
         if self.verify:
             self._verify(Refitting(self.best_estimator_, X, search.y, search.sample_weight), search, values)
@@ -266,12 +253,17 @@ class SearchCore(DefaultLadders, SearchInputs):
         held_out = search.by_repeat(values)
         one = search.y.ndim == 1 and held_out.shape[2] == 1
         self.cv_predictions_ = held_out[:, :, 0] if one else held_out
+        if search.classes is not None:
+            self.classes_, tested = search.classes.labels, ~np.isnan(held_out[:, :, 0])
+            weights = np.ones(search.folds.n) if search.sample_weight is None else search.sample_weight
+            weights = weights * (np.count_nonzero(weights) / weights.sum())  # which only compare rows
+            numbers, weights = (np.broadcast_to(row, tested.shape)[tested] for row in (search.classes.numbers, weights))
+            self.temperature_ = Temperature.fitted(held_out[tested], numbers, weights)
 
     def _warn(self, table: SearchTable, choice: Winner, failures: list[str]) -> None:
         owner = type(self).__name__
-        tuned = getattr(self, "tuned_", None)
         edges = edges_in_words(table, choice, self.folds_, self._growing())
-        if edges and not (tuned is not None and tuned.kernel == table.kernels[choice.kernel]):
+        if edges and getattr(getattr(self, "tuned_", None), "kernel", None) != self.best_kernel_:
             said = f"The best candidate of {owner} is on the edge of the grid ({' and '.join(edges)} tried)."
             warn(EdgeOfGridWarning(said, hint="$grid."))
         warn_if_ill(f"the best candidate of {owner}", table.worst_condition(choice), self.plan_.chosen.name)
@@ -290,17 +282,15 @@ class SearchCore(DefaultLadders, SearchInputs):
         chosen = check_random_state(self.random_state).choice(len(splits), min(_REPLAYED, len(splits)), replace=False)
         self._replayed, self.verified_ = len(chosen), 0.0
         for i in map(int, chosen):
-            train, test = splits[i].train, splits[i].test
             expected = values[search.removals.part(i)] + search.problem.centre
             if search.classes is not None:
-                there = np.unique(search.classes.numbers[train])
+                there = np.unique(search.classes.numbers[splits[i].train])
                 if len(there) < len(search.classes.labels):  # a model of fewer classes; of two, their difference
                     expected = expected[:, there] if len(there) > 2 else expected[:, there[1:]] - expected[:, there[:1]]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", MercerWarning)
-                model, rows = fit(train, test)
-            found = (model.predict if search.classes is None else model.decision_function)(rows)
-            self.verified_ = max(self.verified_, float(np.abs(found.reshape(expected.shape) - expected).max()))
+            with warnings.catch_warnings(action="ignore", category=MercerWarning):
+                model, rows = fit(splits[i].train, splits[i].test)
+            refitted = (model.predict if search.classes is None else model.decision_function)(rows)
+            self.verified_ = max(self.verified_, float(np.abs(refitted.reshape(expected.shape) - expected).max()))
 
     def explain(
         self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None, rates: Rates | None = None
@@ -320,10 +310,9 @@ class SearchCore(DefaultLadders, SearchInputs):
         Plan
             Prints as a table of routes; the arrow marks the one that would be taken.
         """
-        if hasattr(self.cv, "__next__"):
-            way_out = "Use cv=list(cv): explain would consume the iterator, and fit would get no splits."
-            must_be = "a list or a splitter, not an iterator"
-            raise InputError(sentence("cv of explain", must_be, f"a {type(self.cv).__name__}", way_out))
+        way_out = "Use cv=list(cv): explain would consume the iterator, and fit would get no splits."
+        must_be, got = "a list or a splitter, not an iterator", f"a {type(self.cv).__name__}"
+        refuse_if(hasattr(self.cv, "__next__"), "cv of explain", must_be, got, way_out)
         # of a copy, so that nothing looks fitted that is not
         search, kernels, alphas = copy.copy(self).prepare(X, y, sample_weight, groups)
         return search.plan(kernels, alphas, rates)
@@ -362,15 +351,20 @@ class SearchCore(DefaultLadders, SearchInputs):
             f"About {self.digits_:.0f} digits of the best candidate's scores are correct.",
         ]
         if hasattr(self, "verified_"):
-            lines.append(
-                f"Refitting {counted(self._replayed, 'split')} agreed to {self.verified_:.1e}, in the units of y."
-            )
+            replayed = counted(self._replayed, "split")
+            lines.append(f"Refitting {replayed} agreed to {self.verified_:.1e}, in the units of y.")
         if len(self.kernels_) * len(self.alphas_) > 1:
             lines.append(
                 "The score of the best candidate is optimistic because it was used for selection; "
                 "nested_cross_validate estimates by how much."
             )
         return Text("\n".join(lines))
+
+
+def chosen_alpha(search: Search, alphas: Array, choice: Winner) -> Any:
+    """The alpha of a choice, or one for each target where each has its own."""
+    chosen = alphas[list(choice.alphas)]
+    return chosen if search.per_target and search.y.ndim == 2 else float(chosen[0])
 
 
 def keep_choice(search: Estimator, table: SearchTable, choice: Winner, folds: Folds) -> None:

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
 
 from mercer.data.rows import Array, Estimator, Rows, XLike, YLike, as_rows
-from mercer.errors import InputError, MercerError, sentence
+from mercer.errors import InputError, MercerError, refuse_if, sentence
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.targets import Temperature
 from mercer.kernels import Kernel, Linear
@@ -30,19 +30,19 @@ class Fixed:
     """A fitted model that tools of scikit-learn take, and that cannot be fitted again."""
 
     def __sklearn_tags__(self) -> Tags:
-        labels = hasattr(self, "classes_")
-        return Tags(
-            "classifier" if labels else "regressor",
-            TargetTags(required=True),
-            classifier_tags=ClassifierTags() if labels else None,
-            regressor_tags=None if labels else RegressorTags(),
-        )
+        if hasattr(self, "classes_"):
+            return Tags("classifier", TargetTags(required=True), classifier_tags=ClassifierTags())
+        return Tags("regressor", TargetTags(required=True), regressor_tags=RegressorTags())
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
     def __sklearn_clone__(self) -> Self:
         return self
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Everything it is made of, by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
 
     def fit(self, X: XLike, y: YLike = None) -> Self:
         """Refused: the model is fitted."""
@@ -101,17 +101,13 @@ class TableModel(Fixed):
                 "target and row_id of TableModel must be strings, ignored a tuple of strings and facts a dict; got "
                 f"{self.target!r}, {self.row_id!r}, {self.ignored!r} and {type(self.facts).__name__}."
             )
-        if not isinstance(self.style, NumberStyle | None):
-            raise InputError(sentence("style of TableModel", "a NumberStyle or None", repr(self.style)))
+        bad = not isinstance(self.style, NumberStyle | None)
+        refuse_if(bad, "style of TableModel", "a NumberStyle or None", repr(self.style))
         if not isinstance(self._encoder, TableEncoder):
             raise InputError(
                 "TableModel needs a TableEncoder: pass encoder=, or use a model with encoder_ (AutoRegressor, "
                 "AutoClassifier)."
             )
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Everything it is made of, by name."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @property
     def columns(self) -> list[Column]:
@@ -126,8 +122,8 @@ class TableModel(Fixed):
     @property
     def pipeline(self) -> Pipeline:
         """The encoder and the model as a scikit-learn Pipeline, for tables of the columns of training."""
-        steps = [] if self.encoder is None else [("encoder", self.encoder)]
-        return Pipeline([*steps, ("model", self.model)])
+        steps = [("encoder", self.encoder), ("model", self.model)]
+        return Pipeline(steps[1:] if self.encoder is None else steps)
 
     @property
     def is_classifier(self) -> bool:
@@ -151,9 +147,8 @@ class TableModel(Fixed):
 
     def fitting(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """The training columns of a new table; a missing column is an error, others are left alone."""
-        if not (isinstance(table, Mapping) or hasattr(table, "columns")):
-            must_be = "a data frame, or a dict of columns"
-            raise InputError(sentence("The table", must_be, type(table).__name__, "Columns are found by name."))
+        other, way_out = not (isinstance(table, Mapping) or hasattr(table, "columns")), "Columns are found by name."
+        refuse_if(other, "The table", "a data frame, or a dict of columns", type(table).__name__, way_out)
         gone, new = [name for name in self.kinds if name not in table], self.unknown_columns(table)
         if gone:
             unused = f" Columns that are not in the model: {quoted(new)}." * bool(new)
@@ -162,8 +157,7 @@ class TableModel(Fixed):
         first = table[next(iter(self.kinds))]
         if not hasattr(first, "__len__") or isinstance(first, str):
             raise InputError(sentence("Every column of the table", "a list of values, one per row", repr(first)))
-        rows = len(first)
-        blank = np.full(rows, "", dtype=object)  # of columns that the model knows and does not use
+        blank = np.full(len(first), "", dtype=object)  # of columns that the model knows and does not use
         return {column.name: table[column.name] if column.outputs else blank for column in self.columns}
 
     def own_columns(self, table: Any) -> Any:
@@ -184,15 +178,10 @@ class TableModel(Fixed):
             return fitting
         encoded = self.encoder.encode(fitting)
         numbers = sum(column.scale is not None for column in self.columns)
-        encoded.report.warn(usually_outside(len(encoded.values), numbers, self._trained_rows))
-        return encoded.values
-
-    @property
-    def _trained_rows(self) -> float:
-        """Rows that the model was fitted to; infinite where that is unknown."""
         inner: Estimator = getattr(self.model, "best_estimator_", self.model)
-        kept = inner.X_fit_.shape[0] if hasattr(inner, "X_fit_") else math.inf
-        return float(self.facts.get("rows", kept))
+        kept = inner.X_fit_.shape[0] if hasattr(inner, "X_fit_") else math.inf  # where that is unknown
+        encoded.report.warn(usually_outside(len(encoded.values), numbers, float(self.facts.get("rows", kept))))
+        return encoded.values
 
     def predict(self, table: Mapping[str, Any]) -> Array:
         """Predictions for the rows of a table; warns of rows unlike those of training."""
@@ -286,10 +275,6 @@ class FeatureRegressor(Fixed):
     names: tuple[str, ...] = ()
     one_target: bool = True
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Everything it is made of, by name."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
     @property
     def n_features_in_(self) -> int:
         """Columns of the rows that it takes."""
@@ -300,11 +285,9 @@ class FeatureRegressor(Fixed):
         if rows.width != self.columns:
             raise InputError(f"X must have {counted(self.columns, 'column')}, as in fit; got {rows.width}.")
         rows = Rows(rows.values, list(self.names) or None)
-        result = np.empty((len(rows), len(self.intercept)))
+        result, linear = np.empty((len(rows), len(self.intercept))), isinstance(self.kernel, Linear)
         for part in blocks(len(rows)):
-            mine = rows[part]
-            phi = mine.values if isinstance(self.kernel, Linear) else self.kernel.features(mine)
-            result[part] = phi @ self.weights
+            result[part] = (rows[part].values if linear else self.kernel.features(rows[part])) @ self.weights
         return result + self.intercept
 
     def predict(self, X: XLike) -> Array:
@@ -356,25 +339,21 @@ def without_rows(model: Estimator) -> Any:
     if isinstance(model, Pipeline):
         raise InputError("rows=False is not supported for a Pipeline. Use rows=True.")
     inner: Estimator = getattr(model, "best_estimator_", model)
-    name, way_out = type(model).__name__, "Use a kernel with a finite feature map, such as Linear() or Polynomial()."
+    name, reason, weights = type(model).__name__, "predictions need them", None
     if hasattr(inner, "landmarks_"):
+        reason = f"its {len(inner.landmarks_)} landmarks are training rows"
+    elif isinstance(inner, RidgeCore):
+        try:
+            weights = inner.fitted_.feature_weights(name)
+        except MercerError:
+            reason = f"{inner.kernel_!r} has no finite feature map, so predictions need them"
+    if weights is None:
         raise InputError(
-            f"{name} cannot be saved without training rows: its {len(inner.landmarks_)} landmarks are training rows. "
-            f"{way_out}"
+            f"{name} cannot be saved without training rows: {reason}. Use a kernel with a finite feature map, such as "
+            "Linear() or Polynomial()."
         )
-    if not isinstance(inner, RidgeCore):
-        raise InputError(f"{name} cannot be saved without training rows: predictions need them. {way_out}")
-    try:
-        weights = inner.fitted_.feature_weights(name)
-    except MercerError:
-        kernel = repr(inner.kernel_)
-        raise InputError(
-            f"{name} cannot be saved without training rows: {kernel} has no finite feature map, so predictions need "
-            f"them. {way_out}"
-        ) from None
     names = tuple(map(str, getattr(inner, "feature_names_in_", ())))
     parts = inner.kernel_, weights, inner.fitted_.constant.copy(), int(inner.n_features_in_), names
     if not hasattr(inner, "classes_"):
-        return FeatureRegressor(*parts, one_target=np.ndim(inner.dual_coef_) == 1)
-    one = len(inner.classes_) == 2
-    return FeatureClassifier(*parts, one, inner.classes_, getattr(model, "temperature_", None))
+        return FeatureRegressor(*parts, np.ndim(inner.dual_coef_) == 1)
+    return FeatureClassifier(*parts, len(inner.classes_) == 2, inner.classes_, getattr(model, "temperature_", None))

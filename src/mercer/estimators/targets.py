@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.data.folds import Folds
 from mercer.data.rows import Array, Estimator, Rows, XLike, YLike
-from mercer.errors import InputError, refuse_if, sentence
+from mercer.errors import InputError, refuse_if
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.selection.removals import class_weights, label_numbers
 from mercer.selection.scoring import Classes, Scoring
@@ -81,15 +81,13 @@ class Targets:
         refuse_one_class(name, classes.labels, classes.counts(weights))
         return cls(y, classes.targets(), weights, sample_weight, classes, balance)
 
-    def search(
-        self, rows: Rows, folds: Folds, scoring: Scoring, *, intercept: bool, gram: bool, per_target: bool = False
-    ) -> Search:
-        """The search for kernel and alpha on these rows and folds."""
-        problem = Problem(self.Y, self.weights, intercept, self.balance, gram=gram, labels=self.classes is not None)
-        return Search(
-            rows, self.y, problem, folds, scoring, self.classes, per_target=per_target,
-            refit_only=self.balance is not None, sample_weight=self.sample_weight,
-        )  # fmt: skip
+    def search(self, estimator: Estimator, rows: Rows, folds: Folds, scoring: Scoring, *, gram: bool) -> Search:
+        """The search for kernel and alpha on these rows and folds, with the settings of an estimator."""
+        intercept, labels = bool(estimator.fit_intercept), self.classes is not None
+        problem = Problem(self.Y, self.weights, intercept, self.balance, gram=gram, labels=labels)
+        how: Any = {"refit_only": self.balance is not None, "sample_weight": self.sample_weight}
+        how["per_target"] = bool(getattr(estimator, "alpha_per_target", False))
+        return Search(rows, self.y, problem, folds, scoring, self.classes, **how)
 
 
 def class_numbers(y: YLike) -> tuple[Array, Array]:
@@ -104,10 +102,9 @@ def class_numbers(y: YLike) -> tuple[Array, Array]:
 
 def refuse_one_class(owner: str, labels: Array, counts: Array) -> None:
     """Raise an error unless at least two classes have positive weight."""
-    left = labels[counts > 0].tolist()
-    if len(left) < 2:
-        got = f"1 class, {left[0]!r}" if left else "only zero weights"
-        raise InputError(sentence(f"y of {owner}", "labels of at least two classes with positive sample weight", got))
+    left, must_be = labels[counts > 0].tolist(), "labels of at least two classes with positive sample weight"
+    got = f"1 class, {left[0]!r}" if left else "only zero weights"
+    refuse_if(len(left) < 2, f"y of {owner}", must_be, got)
 
 
 class LabelsMixin(ClassifierMixin):  # type: ignore[misc]
@@ -196,7 +193,8 @@ class Temperature:
         `weights`: how many rows each row stands for; 1 by default.
         """
         weights = np.ones(len(values)) if weights is None else weights
-        scores, target = _held(values), _smooth_labels(numbers, _classes(values), weights)
+        scores = _held(values)
+        target = _smooth_labels(numbers, scores.shape[1], weights)
 
         def slope(scale: float) -> float:
             return float(weights @ ((_softmax(scale * scores) - target) * scores).sum(axis=1))
@@ -229,14 +227,29 @@ class Temperature:
         >>> round(float(fitted.probabilities(votes[:, None])[:, 1].mean()), 2)
         0.1
         """
+        from scipy.optimize import minimize
+        from scipy.special import logsumexp
+
         weights = np.ones(len(values)) if weights is None else weights * (len(weights) / weights.sum())
-        scores, target = _held(values), _smooth_labels(numbers, _classes(values), weights)
-        shares = np.log(np.bincount(numbers, weights, minlength=scores.shape[1]) + 1.0)
+        scores = _held(values)
+        classes = scores.shape[1]
+        target = _smooth_labels(numbers, classes, weights)
+        shares = np.log(np.bincount(numbers, weights, minlength=classes) + 1.0)
         shares -= shares.mean()
         plain = Temperature.fitted(values, numbers, weights)
         if np.ptp(shares) < _ALIKE:
             return plain
-        (scale, lean), gain = _maximize_likelihood(scores, shares, target, weights, plain.scale)
+
+        def loss(at: Array) -> tuple[float, Array]:  # convex in scale and lean
+            logits = at[0] * scores + at[1] * shares
+            total = logsumexp(logits, axis=1)
+            rest = (np.exp(logits - total[:, None]) - target) * (weights / len(scores))[:, None]
+            value = float(np.mean(weights * (total - np.einsum("ij,ij->i", target, logits))))
+            return value, np.array([np.vdot(rest, scores), rest.sum(axis=0) @ shares])
+
+        begin = np.array([plain.scale, 0.0])
+        best = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=[(0.0, None), (None, None)])
+        gain, (scale, lean) = len(scores) * (loss(begin)[0] - float(best.fun)), best.x.tolist()
         return Temperature(scale, tuple((lean * shares).tolist())) if gain > 0.5 * math.log(len(scores)) else plain
 
     def logits(self, values: Array) -> Array:
@@ -256,10 +269,6 @@ class Temperature:
         return logits[:, 1] - logits[:, 0], slope
 
 
-def _classes(values: Array) -> int:
-    return max(2, int(values.shape[1]))
-
-
 def _smooth_labels(numbers: Array, classes: int, weights: Array) -> Array:
     """Labels as probabilities, Platt's way: as if each class had been seen once more in every other's place."""
     counts = np.bincount(numbers, weights, minlength=classes)
@@ -267,25 +276,6 @@ def _smooth_labels(numbers: Array, classes: int, weights: Array) -> Array:
     target = np.repeat(smooth[:, None], classes, axis=1)
     target[np.arange(len(numbers)), numbers] = 1.0 - (classes - 1) * smooth
     return target
-
-
-def _maximize_likelihood(
-    scores: Array, shares: Array, target: Array, weights: Array, start: float
-) -> tuple[tuple[float, float], float]:
-    """Scale and lean with the largest likelihood, which is concave in both, and what the lean adds to its logarithm."""
-    from scipy.optimize import minimize
-    from scipy.special import logsumexp
-
-    def loss(at: Array) -> tuple[float, Array]:
-        logits = at[0] * scores + at[1] * shares
-        total = logsumexp(logits, axis=1)
-        rest = (np.exp(logits - total[:, None]) - target) * (weights / len(scores))[:, None]
-        value = float(np.mean(weights * (total - np.einsum("ij,ij->i", target, logits))))
-        return value, np.array([np.vdot(rest, scores), rest.sum(axis=0) @ shares])
-
-    begin = np.array([start, 0.0])
-    found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=[(0.0, None), (None, None)])
-    return (float(found.x[0]), float(found.x[1])), len(scores) * (loss(begin)[0] - float(found.fun))
 
 
 @underflow_is_zero
