@@ -126,12 +126,7 @@ def _validate_closed_form(
     plan = search.plan([kernel], np.array(sorted(set(alphas))))
     with np.errstate(under="ignore"):
         values, condition = search.values(kernel, alphas, plan)
-    scores = how.by_split(search.pooled_truth if search.pool_only else search.truth, values)
-    if search.classes is not None:
-        predictions = search.labels_by_repeat(search.truth.outcome(values))
-    else:
-        held_out = search.by_repeat(values)
-        predictions = held_out[:, :, 0] if search.y.ndim == 1 else held_out
+    scores, predictions = how.by_split(search.scored_truth, values), search.predictions(values)
     name = plan.chosen.name
     warn_if_ill(f"{owner} in cross_validate", condition, name)
     return Outcome.of_splits(
@@ -215,26 +210,12 @@ def nested_cross_validate(
     X, y = problem.rows.values, problem.y
     groups = None if groups is None else np.asarray(groups)
     owner = type(search).__name__
-    run = run_nested(
-        problem, kernels, alphas, _inner(inner, X, y, groups, random_state, search), model.rule, model.verbose
-    )
-    chosen = []
-    for choice in run.choices:
-        picked = [float(alphas[a]) for a in choice.alphas]
-        alpha: Any = np.array(picked) if problem.per_target and y.ndim == 2 else picked[0]
-        chosen.append({"kernel": kernels[choice.kernel], "alpha": alpha})
-    predictions = run.predictions[:, :, 0] if np.ndim(y) == 1 else run.predictions
-    if run.labels is not None:
-        predictions = run.labels
-    warn_if_ill(f"a best candidate of {owner} in nested_cross_validate", run.condition, run.plan.chosen.name)
+    own = _inner(inner, X, y, groups, random_state, search)
+    outcome, condition, route = run_nested(problem, kernels, alphas, own, model.rule, model.verbose)
+    warn_if_ill(f"a best candidate of {owner} in nested_cross_validate", condition, route)
     if problem.failures:
         warn_of_failures(problem.scoring.name, problem.failures)
-    return Outcome.of_splits(
-        "nested cross-validation", run.scores, problem.folds, problem.scoring, base=problem.baseline(),
-        predictions=predictions, route=f"closed form, method {run.plan.chosen.name}", digits=digits_left(run.condition),
-        chosen=chosen, inner_scores=run.inner_best.reshape(len(problem.folds.repeats), -1),
-        candidates=len(kernels) * len(alphas), plan=run.plan,
-    )  # fmt: skip
+    return outcome
 
 
 def _inner(inner: SplitsLike, X: XLike, y: YLike, groups: Array | None, random_state: Seed, search: SearchCore) -> Any:

@@ -378,8 +378,7 @@ def keep_choice(search: Estimator, table: SearchTable, choice: Winner, folds: Fo
     search.table_, search.choice_, search.folds_ = table, choice, folds
     search.kernels_, search.alphas_, search.cv_results_ = list(table.kernels), table.alphas, table.results()
     search.best_kernel_ = table.kernels[choice.kernel]
-    mean = table.mean[choice.kernel]
-    search.best_score_ = float(np.mean([mean[a, t] for t, a in enumerate(choice.alphas)]))
+    search.best_score_ = table.best_score(choice)
     search.best_index_ = choice.kernel * len(table.alphas) + choice.alphas[0]
 
 

@@ -36,14 +36,15 @@ _UNLIKE = 100.0  # ratio of the spreads of columns beyond which one width cannot
 _WIDTHS = 10
 _ALPHAS = 13
 _BY_WIDTH: dict[str, type[Kernel]] = {
-    "gaussian": Gaussian,
-    "rbf": Gaussian,
-    "laplacian": Laplacian,
-    "matern": Matern,
+    "gaussian": Gaussian, "rbf": Gaussian, "laplacian": Laplacian, "matern": Matern,
     "rational_quadratic": RationalQuadratic,
-}
+}  # fmt: skip
+_POWERS = [Polynomial(degree) for degree in (1, 2, 3, 4, 5)]
+_WITHOUT_WIDTH: dict[str, Sequence[Kernel]] = {
+    "linear": [Linear()], "polynomial": _POWERS, "poly": _POWERS, "cosine": [Cosine()], "precomputed": [Precomputed()],
+}  # fmt: skip
 BY_WIDTH = tuple(_BY_WIDTH)
-FAMILIES = (*_BY_WIDTH, "linear", "polynomial", "poly", "cosine", "precomputed")
+FAMILIES = (*_BY_WIDTH, *_WITHOUT_WIDTH)
 
 
 def resolve_kernels(kernels: Kernel | str | Iterable[object], rows: Rows) -> list[Kernel]:
@@ -65,13 +66,12 @@ def resolve_kernels(kernels: Kernel | str | Iterable[object], rows: Rows) -> lis
     except TypeError:
         listed = []
     refuse_if(not listed, "kernels", "a kernel, a list of kernels or a kernel name", repr(kernels))
-    return [kernel for item in listed for kernel in _member(item, rows)]
-
-
-def _member(item: object, rows: Rows) -> list[Kernel]:
-    if isinstance(item, Kernel | str):
-        return resolve_kernels(item, rows)
-    raise InputError(sentence("Every item of kernels", "a kernel or a kernel name", repr(item)))
+    found: list[Kernel] = []
+    for item in listed:
+        if not isinstance(item, Kernel | str):
+            raise InputError(sentence("Every item of kernels", "a kernel or a kernel name", repr(item)))
+        found += resolve_kernels(item, rows)
+    return found
 
 
 def _family(name: str, rows: Rows) -> list[Kernel]:
@@ -81,15 +81,8 @@ def _family(name: str, rows: Rows) -> list[Kernel]:
         spreads = _check_spreads(column_spreads(rows))
         ladder = width_ladder(rows, manhattan=make is Laplacian, spreads=spreads)
         return [make(float(width) if spreads is None else round_rungs(width * spreads)) for width in ladder]
-    match plain:
-        case "linear":
-            return [Linear()]
-        case "cosine":
-            return [Cosine()]
-        case "polynomial" | "poly":
-            return [Polynomial(degree) for degree in (1, 2, 3, 4, 5)]
-        case "precomputed":
-            return [Precomputed()]
+    if plain in _WITHOUT_WIDTH:
+        return [*_WITHOUT_WIDTH[plain]]
     if "(" in name:
         return [parse(name)]
     raise InputError(f"There is no kernel {name!r}. {nearest(plain, FAMILIES)}")
@@ -238,47 +231,46 @@ _MATTERS = 0.1  # standard errors: a gain that is worth a wider grid
 _SIX_DIGITS = 1e-9
 
 
+def _beyond(ladder: Array, chosen: Sequence[float], furthest: float, begin: float | None = None) -> Array:
+    """Three rungs beyond the end of an ascending ladder that one of those chosen is on; none where none is.
+
+    As far apart as the last two, at least a fifth, so that they are new when rounded, and at most `furthest` times.
+    They begin at that end, or as far from `begin`.
+    """
+    if len(ladder) >= 3 and ladder[-1] in chosen and ladder[-1] < 1e12:
+        edge, ratio = ladder[-1], max(ladder[-1] / max(ladder[-2], ladder[-1] / furthest), _LEAST)
+    elif len(ladder) >= 3 and ladder[0] in chosen and ladder[0] > 1e-12:
+        edge, ratio = ladder[0], min(max(ladder[0] / ladder[1], 1.0 / furthest), 1.0 / _LEAST)
+    else:
+        return np.empty(0)
+    return round_rungs((edge if begin is None else begin) * ratio ** np.arange(1, 4))
+
+
 def further_alphas(table: SearchTable, choice: Winner) -> Array:
     """Three rungs beyond the edge of the ladder that the best candidate is on; none where it does not, nor where
     the next rung inward scores the same.
     """
-    alphas = np.unique(table.alphas)
+    mean, alphas = table.mean[choice.kernel], table.alphas
     if len(alphas) < 3:
         return np.empty(0)
-    mean = table.mean[choice.kernel]
-    chosen = [float(table.alphas[a]) for t, a in enumerate(choice.alphas) if mean[_inward(table, a), t] != mean[a, t]]
-    if any(alpha == alphas[-1] for alpha in chosen) and alphas[-1] < 1e12:
-        return _beyond(alphas[-1], alphas[-1] / max(alphas[-2], alphas[-1] / 10))
-    if any(alpha == alphas[0] for alpha in chosen) and alphas[0] > 1e-12:
-        return _beyond(alphas[0], max(alphas[0] / alphas[1], 0.1))
-    return np.empty(0)
-
-
-def _beyond(edge: float, ratio: float) -> Array:
-    """Three further rungs: as far apart as the last two, but at least a fifth, so that they are new when rounded."""
-    ratio = max(ratio, _LEAST) if ratio > 1 else min(ratio, 1.0 / _LEAST)
-    return round_rungs(edge * ratio ** np.arange(1, 4))
+    chosen = [float(alphas[a]) for t, a in enumerate(choice.alphas) if mean[_inward(table, a), t] != mean[a, t]]
+    return _beyond(np.unique(alphas), chosen, 10.0)
 
 
 def further_kernels(table: SearchTable, choice: Winner) -> list[Kernel]:
     """Three widths beyond the edge that the best candidate is on, where the kernels are a ladder of widths."""
     winner = table.kernels[choice.kernel]
-    sizes = np.unique([_size(kernel) for kernel in table.kernels if _same_but_size(kernel, winner)])
-    if len(sizes) < 3:
-        return []
-    own, width = _size(winner), np.asarray(winner.get_params()["width"], dtype=np.float64)
-    step = sizes[-1] / sizes[-2] if own == sizes[-1] and own < 1e12 else 1.0
-    step = sizes[0] / sizes[1] if own == sizes[0] and own > 1e-12 else step
-    factors = np.empty(0) if step == 1.0 else _beyond(1.0, step)
+    alike = [_size(kernel) for kernel in table.kernels if _same_but_size(kernel, winner)]
+    factors = _beyond(np.unique(alike), [_size(winner)] if alike else [], np.inf, begin=1.0)
+    width = np.asarray(winner.get_params().get("width"), dtype=np.float64)
     wider = [round_rungs(np.ravel(width * factor)) for factor in factors]
     return [winner.set_params(width=float(w[0]) if width.ndim == 0 else w) for w in wider]
 
 
 def _inward(table: SearchTable, a: int) -> int:
     """Number of the alpha next to this one, towards the middle of the ladder from its ends."""
-    order = np.argsort(table.alphas, kind="stable")
-    place = int(np.flatnonzero(order == a)[0])
-    return int(order[1] if place == 0 else order[place - 1])
+    order = np.argsort(table.alphas, kind="stable").tolist()
+    return int(order[abs(order.index(a) - 1)])
 
 
 def beyond_edges(
@@ -298,7 +290,9 @@ def beyond_edges(
         gains = any(mean[k, a, t] - mean[k, _inward(table, a), t] > _MATTERS * error[k, a, t] for t, a in ends)
         rungs = rungs[rungs >= _SIX_DIGITS * table.alphas.max()] if gains else rungs[:0]
     if wider and default[0]:
-        other = _next_width(table, k)
+        winner = table.kernels[k]
+        others = [i for i, kernel in enumerate(table.kernels) if i != k and _same_but_size(kernel, winner)]
+        other = min(others, key=lambda i: abs(np.log(_size(table.kernels[i]) / _size(winner))))
         gains = any(mean[k, a, t] - mean[other, a, t] > _MATTERS * error[k, a, t] for t, a in chosen)
         wider = wider if gains else []
     return wider, rungs
@@ -316,24 +310,17 @@ def edges_in_words(
     `asked`: whether the kernels, and the alphas, are looked at.
     """
     edges, (wider, rungs) = [], beyond_edges(table, choice, folds, default)
-    wider = wider if asked[0] else []
     if len(rungs) and asked[1]:
-        low = rungs[0] < table.alphas.min()
-        edge = table.alphas.min() if low else table.alphas.max()
-        edges.append(f"its alpha, {edge:.3g}, is the {'smallest' if low else 'largest'}")
-    if wider:
+        edge, which = (
+            (table.alphas.min(), "smallest") if rungs[0] < table.alphas.min() else (table.alphas.max(), "largest")
+        )
+        edges.append(f"its alpha, {edge:.3g}, is the {which}")
+    if wider and asked[0]:
         winner = table.kernels[choice.kernel]
         one, own = np.ndim(winner.get_params()["width"]) == 0, _size(winner)
         words = f"its width, {own:.3g}, is" if one else f"its widths, {own:.3g} in the mean, are"
         edges.append(f"{words} the {'largest' if _size(wider[0]) > own else 'smallest'}")
     return edges
-
-
-def _next_width(table: SearchTable, kernel: int) -> int:
-    """The kernel of the same family whose width is nearest."""
-    winner = table.kernels[kernel]
-    others = [k for k, each in enumerate(table.kernels) if k != kernel and _same_but_size(each, winner)]
-    return min(others, key=lambda k: abs(np.log(_size(table.kernels[k]) / _size(winner))))
 
 
 def _size(kernel: Kernel) -> float:

@@ -92,12 +92,11 @@ def generalized_committee(
     found = [(member, own, *path) for member, own, path in zip(members, kernels, paths, strict=True) if path]
     if not found:
         return None
-    held_out = np.array([values for _, _, _, values, _ in found])
-    given = table.problem.Y, table.problem.weights, committee.folds
-    weigh = partial(loss_weights, read)
-    shares = weights_of(weigh, held_out, *given[:2])
+    held_out, weigh = np.array([values for _, _, _, values, _ in found]), partial(loss_weights, read)
+    given = table.problem.Y, table.problem.weights
+    shares = weights_of(weigh, held_out, *given)
     used = np.flatnonzero(shares)
-    _, voted, by_fold = weigh_members(weigh, held_out[used], *given, shares[used])
+    _, voted, by_fold = weigh_members(weigh, held_out[used], *given, committee.folds, shares[used])
     tried = [
         replace(member, alpha=alpha, weight=float(share), error=error)
         for (member, _, alpha, _, error), share in zip(found, shares, strict=True)
@@ -165,9 +164,8 @@ def as_ridge(
     loss, y = read(Y)
     each = np.ones(len(y)) if weights is None else weights / weights.mean()
     task = Task(training_matrix(kernel, rows), y, each, loss, intercept=True)
-    best = task.minimize(100.0 * alpha, None, _ENOUGH)
-    for factor in (10.0, 1.0):
-        best = task.minimize(factor * alpha, best.f, _ENOUGH if factor > 1.0 else _FINAL)
+    begin = task.minimize(100.0 * alpha, None, _ENOUGH)
+    best = task.minimize(alpha, task.minimize(10.0 * alpha, begin.f, _ENOUGH).f, _FINAL)
     curvature = loss.curvature(y, best.f)
     if isinstance(loss, Softmax):  # which has probabilities in their place
         curvature = curvature * (1.0 - curvature)
