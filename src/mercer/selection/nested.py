@@ -53,10 +53,9 @@ class NestedSets:
     @cached_property
     def everything(self) -> Removals:
         """Outer sets, then inner ones."""
-        bases = None
-        if self.pairs.bases is not None:
-            bases = np.concatenate([np.full(len(self.outer), -1), self.pairs.bases])
-        return Removals([*self.outer.sets, *self.pairs.sets], [*self.outer.tests, *self.pairs.tests], bases)
+        own, pairs = self.outer, self.pairs
+        bases = None if pairs.bases is None else np.append(np.full(len(own), -1), pairs.bases)
+        return Removals([*own.sets, *pairs.sets], [*own.tests, *pairs.tests], bases)
 
 
 def other_folds(folds: Folds) -> NestedSets:
@@ -170,7 +169,7 @@ def _inner_truth(search: Search, layout: NestedSets) -> tuple[Truth, slice | Arr
         return search.truth_of(inner), slice(None)
     mine = [np.flatnonzero(layout.owner == o) for o in range(len(layout.outer))]
     order = np.concatenate(mine)
-    together = Removals(list(layout.outer.sets), [np.concatenate([inner.tests[i] for i in each]) for each in mine])
+    together = Removals(layout.outer.sets, [np.concatenate([inner.tests[i] for i in each]) for each in mine])
     fits = Removals([inner.sets[i] for i in order], [inner.tests[i] for i in order])
     place = np.concatenate([np.arange(inner.part(i).start, inner.part(i).stop) for i in order])
     return search.truth_of(together, fits), place

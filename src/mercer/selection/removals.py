@@ -225,9 +225,7 @@ def label_targets(numbers: Array, classes: int) -> Array:
     >>> label_targets(np.array([0, 1, 1]), 2).ravel().tolist()
     [-1.0, 1.0, 1.0]
     """
-    if classes == 2:
-        return np.where(numbers == 1, 1.0, -1.0)[:, None]
-    return np.eye(classes)[numbers]
+    return np.where(numbers == 1, 1.0, -1.0)[:, None] if classes == 2 else np.eye(classes)[numbers]
 
 
 def label_numbers(values: Array) -> Array:

@@ -297,12 +297,10 @@ class Search:
         made: dict[int, Candidate] = {}
         for alpha in sorted(set(alphas)):
             mine, known = self._tried.get(kernel, {}).get(alpha, (plan, None))
-            if known is not None and not known.cancelled:
-                found[alpha] = known
-                continue
-            if id(mine) not in made:
-                made[id(mine)] = self.candidate(kernel, mine)
-            found[alpha] = self.held_out(made[id(mine)], alpha, mine)
+            if known is None or known.cancelled:
+                made[id(mine)] = made.get(id(mine)) or self.candidate(kernel, mine)
+                known = self.held_out(made[id(mine)], alpha, mine)
+            found[alpha] = known
         worst = max(held_out.condition for held_out in found.values())
         return np.stack([found[alpha].values[:, t] for t, alpha in enumerate(alphas)], axis=1), worst
 
@@ -331,10 +329,8 @@ class Search:
         if self.classes is None:
             numbers = self.by_repeat(values)
             return numbers[:, :, 0] if self.y.ndim == 1 else numbers
-        labels, result = (
-            self.truth.outcome(values),
-            np.full((len(self.folds.repeats), self.folds.n), None, dtype=object),
-        )
+        labels = self.truth.outcome(values)
+        result = np.full((len(self.folds.repeats), self.folds.n), None, dtype=object)
         result[self._tested_places] = labels
         whole = all(label is not None for label in result.ravel())
         return result.astype(labels.dtype) if whole else result

@@ -309,13 +309,12 @@ def past_residuals(Y: Array, folds: Array, times: Array | None) -> Array:
 _value = attrgetter("value")
 
 
-def _go_down(
-    criterion: HeldOutCriterion, start: Step | Descent, steps: int, deadline: float, gain: float = _FINE
-) -> Descent:
+def _go_down(criterion: HeldOutCriterion, start: Step, steps: int, deadline: float, gain: float = _FINE) -> Descent:
     kernel, alpha = start.kernel, start.alpha
     if not isinstance(kernel, Stationary):
         alphas = _LINEAR_ALPHAS if isinstance(kernel, Linear) else [alpha * 10.0 ** (k / 2) for k in range(-4, 5)]
-        return Descent(kernel, *criterion.best_alpha(kernel, alphas), "converged", [], [], len(alphas))
+        alpha, value = criterion.best_alpha(kernel, alphas)
+        return Descent(value, kernel, alpha, "converged", [], [], len(alphas))
     return descend(criterion, kernel, alpha, share=criterion.share, steps=steps, deadline=deadline, gain=gain)
 
 

@@ -156,13 +156,12 @@ class Criterion(Objective):
             return -math.inf, None
         log_determinant -= 2.0 * float(np.log(self.problem.root).sum())
         value = 0.5 * float(free * (1.0 + np.log(2.0 * np.pi * variance)).sum() + t * log_determinant) / (n * t)
-        value += self.shift
         if not slopes:
-            return value, None
+            return value + self.shift, None
         M = t * P
         M -= (a.T / variance) @ a
         M *= 0.5 / (n * t)
-        return value, M
+        return value + self.shift, M
 
 
 _BYTES = 4e8  # what the distances of one kind may take

@@ -60,15 +60,11 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Descent:
-    """How a search went.
+class Descent(Step):
+    """Where a search ended, and how it went.
 
     Attributes
     ----------
-    kernel, alpha : Kernel, float
-        Where it ended.
-    value : float
-        The criterion there.
     status : {"converged", "stopped", "failed"}
         How it ended: no way down any more; out of steps or time; or nowhere positive definite.
     bounds : list of str
@@ -79,9 +75,6 @@ class Descent:
         How often the criterion was computed.
     """
 
-    kernel: Kernel
-    alpha: float
-    value: float
     status: str
     bounds: list[str]
     path: list[Step]
@@ -119,26 +112,23 @@ class Coordinates:
                 groups = np.unique(np.asarray(share)[places], return_inverse=True)[1].ravel()
             self.groups[name] = self.size + groups
             self.size += int(groups.max(initial=-1)) + 1
+        self.places = np.concatenate([np.empty(0, dtype=np.intp), *self.groups.values()])
+
+    def sums(self, values: dict[str, Array]) -> Array:
+        """Numbers by parameter, such as slopes, as one vector; of columns that share a width their sum."""
+        listed = np.concatenate([np.empty(0), *(np.ravel(values[name]) for name in self.groups)])
+        return np.bincount(self.places, listed, self.size)
 
     def vector(self, kernel: Kernel) -> Array:
         """The logarithms at a kernel; of columns that share a width their mean."""
-        found = kernel.tunable()
-        logs = np.concatenate([np.log(found[name]).ravel() for name in self.groups] or [np.empty(0)])
-        places = np.concatenate([*self.groups.values()] or [np.empty(0, dtype=np.intp)])
-        return np.bincount(places, logs, self.size) / np.maximum(np.bincount(places, minlength=self.size), 1)
+        logs = {name: np.log(value) for name, value in kernel.tunable().items()}
+        return self.sums(logs) / np.maximum(np.bincount(self.places, minlength=self.size), 1)
 
     def at(self, vector: Array) -> Kernel:
         """The kernel at a vector."""
         held = self.kernel.tunable()
         values = {name: np.exp(vector[groups]).reshape(held[name].shape) for name, groups in self.groups.items()}
         return with_parameters(self.kernel, values)
-
-    def slope_vector(self, slopes: dict[str, Array]) -> Array:
-        """Slopes by parameter as one vector; of columns that share a width their sum."""
-        result = np.zeros(self.size)
-        for name, groups in self.groups.items():
-            np.add.at(result, groups, np.ravel(slopes[name]))
-        return result
 
     def limits(self, given: dict[str, tuple[float, float]]) -> Array:
         """Lowest and highest logarithm of every coordinate: as given, or far apart and around where it begins."""
@@ -224,7 +214,7 @@ class _Search:
             self.path.append(Step(point.value, kernel, alpha))
         if not math.isfinite(point.value):  # not positive definite, or without any error left
             return float(np.clip(point.value, -_BAD, _BAD)), np.zeros(len(vector))
-        slopes = np.append(self.coordinates.slope_vector(point.slopes), point.by_alpha)
+        slopes = np.append(self.coordinates.sums(point.slopes), point.by_alpha)
         return point.value - self.criterion.shift, slopes
 
     def keep(self, intermediate_result: Any) -> None:
@@ -284,7 +274,7 @@ def descend(
     on_bound = np.flatnonzero((best - limits[:, 0] < _EDGE) | (limits[:, 1] - best < _EDGE)).tolist()
     labels = [coordinates.label(place) for place in on_bound]
     end, alpha = round_parameters(coordinates.at(best[:-1])), float(f"{math.exp(best[-1]):.6g}")
-    return Descent(end, alpha, value, status, labels, search.path, search.evaluations)
+    return Descent(value, end, alpha, status, labels, search.path, search.evaluations)
 
 
 FIRST_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # alphas that a start is tried with, for k(x, x) = 1
