@@ -246,11 +246,9 @@ def conformal_sets(
             ends = unit * _merge(np.vstack(intervals))
             sets.append(ends + centre + 2 * EPS * (np.abs(ends) + abs(centre)) * np.array([-1.0, 1.0]))
     if worst > _WORTH_A_WORD:
-        words = (
-            f"About {abs(math.log10(min(worst, 1.0))):.0f} digits of the ends of full conformal sets are correct; the "
-        )
-        words += "ends are rounded outwards. Use a larger alpha, or scale the columns of X."
-        warn(words, IllConditionedWarning)
+        digits = f"About {abs(math.log10(min(worst, 1.0))):.0f} digits of the ends of full conformal sets are correct"
+        way_out = "Use a larger alpha, or scale the columns of X."
+        warn(f"{digits}; the ends are rounded outwards. {way_out}", IllConditionedWarning)
     return sets
 
 

@@ -78,6 +78,8 @@ class GramSpectrum:
         The smallest and the largest eigenvalue, and what rounding may account for.
     rank : int
         How many eigenvalues are not zero, but for rounding.
+    sizes : tuple
+        Smallest and largest eigenvalue, tolerance and rank.
     negative : bool
         Whether an eigenvalue is negative beyond rounding.
     """
@@ -93,11 +95,7 @@ class GramSpectrum:
         self.smallest, self.largest = float(values[0]) * self.unit, float(values[-1]) * self.unit
         self.tolerance, self.rank = self.slack * self.unit, int((np.abs(values) > self.slack).sum())
         self.negative = bool(values[0] < -self.slack)
-
-    @property
-    def sizes(self) -> tuple[float, float, float, int]:
-        """Smallest and largest eigenvalue, tolerance and rank."""
-        return self.smallest, self.largest, self.tolerance, self.rank
+        self.sizes = self.smallest, self.largest, self.tolerance, self.rank
 
     def witness(self, rows: Rows | None) -> Witness | None:
         """A few rows that show a negative eigenvalue: as many as it takes, by their weight in its eigenvector."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,7 @@ _TAIL = 0.025  # share of the values on each side that the spread of a column is
 _ROUNDING = 1e-12  # relative range below which a column is constant
 _LEAST_SPREAD, _MOST_SPREAD = 1e-140, 1e140  # so that widths and squared distances are numbers
 _UNLIKE = 100.0  # ratio of the spreads of columns beyond which one width cannot fit all of them
-_WIDTHS = 10
-_ALPHAS = 13
+_WIDTHS, _ALPHAS = 10, 13  # rungs of default ladders
 _BY_WIDTH: dict[str, type[Kernel]] = {
     "gaussian": Gaussian, "rbf": Gaussian, "laplacian": Laplacian, "matern": Matern,
     "rational_quadratic": RationalQuadratic,
@@ -61,10 +61,9 @@ def resolve_kernels(kernels: Kernel | str | Iterable[object], rows: Rows) -> lis
         return [kernels]
     if isinstance(kernels, str):
         return _family(kernels, rows)
-    try:
+    listed: list[object] = []
+    with suppress(TypeError):
         listed = list(kernels)
-    except TypeError:
-        listed = []
     refuse_if(not listed, "kernels", "a kernel, a list of kernels or a kernel name", repr(kernels))
     found: list[Kernel] = []
     for item in listed:
@@ -171,9 +170,9 @@ def width_ladder(rows: Rows, *, manhattan: bool = False, spreads: Array | None =
     positive = distances[distances > 0]
     if not positive.size:
         return np.ones(1)
-    if not np.isfinite(positive).all():
-        must_be = "below 1e150 in absolute value, so that squared distances are finite"
-        raise InputError(sentence("X", must_be, f"{np.abs(values).max():.3g}", "Scale the columns of X."))
+    must_be = "below 1e150 in absolute value, so that squared distances are finite"
+    got = f"{np.abs(values).max():.3g}"
+    refuse_if(not np.isfinite(positive).all(), "X", must_be, got, "Scale the columns of X.")
     short, long = np.quantile(positive, [0.1, 0.9])
     return round_rungs(np.geomspace(0.25 * short, 8.0 * long, _WIDTHS))
 
@@ -190,14 +189,12 @@ def resolve_alphas(alphas: AlphaLike, kernels: Sequence[Kernel], rows: Rows, n: 
     """
     if alphas is None:
         return _alpha_ladder(kernels, rows, len(rows) if n is None else n)
-    try:
+    given = np.empty(0)
+    with suppress(TypeError, ValueError):
         given = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-    except (TypeError, ValueError):
-        given = np.array([np.nan])
-    if given.ndim != 1 or not given.size or not (np.isfinite(given) & (given >= 0)).all():
-        raise InputError(
-            sentence("alphas", "finite, non-negative numbers", repr(alphas), "Use numbers such as 0.01, 0.1 and 1.")
-        )
+    invalid = given.ndim != 1 or not given.size or not (np.isfinite(given) & (given >= 0)).all()
+    way_out = "Use numbers such as 0.01, 0.1 and 1."
+    refuse_if(invalid, "alphas", "finite, non-negative numbers", repr(alphas), way_out)
     return given
 
 
@@ -341,13 +338,12 @@ def _same_but_size(kernel: Kernel, other: Kernel) -> bool:
 
 def warn_of_scales(kernels: Sequence[Kernel], rows: Rows) -> None:
     """Warn if columns differ by orders of magnitude and a kernel has one width for all of them."""
-    single = next((kernel for kernel in kernels if _has_one_width(kernel)), None)
+    single = next(filter(_has_one_width, kernels), None)
     with np.errstate(over="ignore"):
         spreads = None if single is None else column_spreads(rows)
     if spreads is None:
         return
-    span, size = np.ptp(rows.values, axis=0), np.abs(rows.values).max(axis=0)
-    varies = np.flatnonzero(span > _ROUNDING * size)
+    varies = np.flatnonzero(np.ptp(rows.values, axis=0) > _ROUNDING * np.abs(rows.values).max(axis=0))
     if not len(varies) or spreads[varies].max() <= _UNLIKE * spreads[varies].min():
         return
     least, most = (int(varies[place]) for place in (spreads[varies].argmin(), spreads[varies].argmax()))

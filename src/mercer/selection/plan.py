@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -180,14 +180,12 @@ class Plan(Shown):
     memory: int
     label: str = ""
 
-    def _columns(self) -> dict[str, list[object]]:
+    def _columns(self) -> Mapping[str, Sequence[object]]:
         """What every route costs, and whether it is taken."""
-        names = ("method", "chosen", "flops", "seconds", "bytes", "fits", "how")
-        rows = [
-            (r.name, r is self.chosen, float(r.flops), float(r.seconds), float(r.bytes), r.bytes <= self.memory, r.note)
-            for r in self.routes
-        ]
-        return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+        numbers = {name: [float(getattr(r, name)) for r in self.routes] for name in ("flops", "seconds", "bytes")}
+        names, notes = [r.name for r in self.routes], [r.note for r in self.routes]
+        chosen, fits = [r is self.chosen for r in self.routes], [r.bytes <= self.memory for r in self.routes]
+        return {"method": names, "chosen": chosen, **numbers, "fits": fits, "how": notes}
 
     def __str__(self) -> str:
         work, low, high = self.work, int(self.work.sizes.min()), int(self.work.sizes.max())

@@ -167,10 +167,9 @@ class Truth:
     @cached_property
     def present(self) -> Array | None:
         """For each tested row, which classes its model was trained on."""
-        if self.classes is None:
-            return None
         fits = self.removals if self.fits is None else self.fits
-        return np.repeat(self.classes.present(fits, self.weights), fits.counts, axis=0)
+        known = None if self.classes is None else self.classes.present(fits, self.weights)
+        return None if known is None else np.repeat(known, fits.counts, axis=0)
 
     @cached_property
     def untrainable(self) -> Array:
@@ -379,8 +378,7 @@ def resolve_scoring(scoring: ScoringLike, *, classifier: bool) -> Scoring:
     >>> resolve_scoring(None, classifier=False).name
     'neg_mean_squared_error'
     """
-    if scoring is None:
-        scoring = "accuracy" if classifier else "neg_mean_squared_error"
+    scoring = ("accuracy" if classifier else "neg_mean_squared_error") if scoring is None else scoring
     if isinstance(scoring, str) and scoring in QUICK:
         function = QUICK[scoring]
         return Scoring(scoring, function, pooled=function not in MEANS_OF_ROWS, needs_many=function is r2)

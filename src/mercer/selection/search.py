@@ -60,6 +60,8 @@ class Search:
         What the splits leave out.
     pool_only : bool
         Whether scores are of all test rows of a repeat together.
+    scored_targets : int
+        How many targets are scored apart.
     failures : list of str
         Why scores are missing, where some are.
     """
@@ -79,19 +81,14 @@ class Search:
     ) -> None:
         self.rows, self.y, self.folds, self.scoring, self.classes = rows, y, folds, scoring, classes
         self.problem = problem if problem.labels else problem.subtract_mean()  # labels are near zero as they are
-        self.per_target, self.refit_only = per_target, refit_only
-        self.sample_weight = sample_weight
+        self.per_target, self.refit_only, self.sample_weight = per_target, refit_only, sample_weight
+        self.scored_targets = problem.Y.shape[1] if per_target else 1
         self.removals = Removals.of(folds.splits, folds.n)
         self.pool_only = scoring.pools(self.removals.counts)
         self.failures: list[str] = []
         self._sets: dict[Removals, tuple[Removals, UsedSets]] = {}
         # for each candidate the plan by which it was tried, and what it predicted, if that was kept
         self._tried: dict[Kernel, dict[float, tuple[Plan, HeldOut | None]]] = {}
-
-    @property
-    def scored_targets(self) -> int:
-        """How many targets are scored apart."""
-        return self.problem.Y.shape[1] if self.per_target else 1
 
     # -- the plan and the candidates --------------------------------------------------------------------
 

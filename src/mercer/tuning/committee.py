@@ -362,10 +362,10 @@ def tune_metrics(
     few, *draws = (
         table.part(np.sort(rng.permutation(n)[:size])).criterion(3, rng) for size in (first, *[most] * count)
     )
-    sensible, ends = widths_by_sensitivity(few), dict[str, list[Descent]]()
-
-    def begin(recipe: Recipe) -> None:
-        ends[recipe.name] = [tune_recipe(few, recipe, None, sensible, _STEPS)]
+    sensible = widths_by_sensitivity(few)
+    begun = run(lambda recipe: tune_recipe(few, recipe, None, sensible, _STEPS), recipes)
+    ends = {recipe.name: [end] for recipe, end in zip(recipes, begun, strict=True)}
+    best = min(begun, key=_value)
 
     def begin_again(recipe: Recipe) -> None:
         widths = widths_of(best.kernel, recipe.kernel, columns)
@@ -378,8 +378,6 @@ def tune_metrics(
         for draw in draws[len(mine) - 1 :][: None if len(mine) > 1 else 1]:
             mine.append(_go_down(draw, mine[-1], _STEPS // 2, math.inf))
 
-    run(begin, recipes)
-    best = min((mine[0] for mine in ends.values()), key=_value)
     run(begin_again, [recipe for recipe in recipes if ends[recipe.name][0].value > best.value + _BEHIND])
     run(go_on, recipes)
     least = min(mine[1].value for mine in ends.values())

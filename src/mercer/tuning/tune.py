@@ -294,20 +294,17 @@ def _alpha_on_all(criterion: Criterion, kernel: Kernel, start: float, ends: tupl
 def by_halves(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rng: np.random.Generator) -> float:
     """Error of the tuned kernel over that of the kernel as given: each half tuned and judged on the other, twice."""
     drawn = (np.split(rng.permutation(len(rows)), [len(rows) // 2]) for _ in range(2))
-    parts = [[take_rows(rows, problem, np.sort(half)) for half in halves] for halves in drawn]
-    ratios = np.ones(4)
+    halves = [[take_rows(rows, problem, np.sort(half)) for half in pair] for pair in drawn]
 
-    def judge(number: int) -> None:
-        halves = parts[number // 2]
-        (mine_rows, mine), (other_rows, other) = halves[:: 1 - 2 * (number % 2)]
+    def judge(pair: list[tuple[Rows, Problem]]) -> float:
+        (mine_rows, mine), (other_rows, other) = pair
         first = start_alpha(kernel, mine_rows, mine)
         end = how.descend(Criterion(mine_rows, mine, how.objective), kernel, first)
         untuned, tuned = (
             float(np.sum((predict_new(k, a, mine_rows, mine, other_rows) - other.Y) ** 2))
             for k, a in ((kernel, first), (end.kernel, end.alpha))
         )
-        if untuned > 0 and tuned > 0:
-            ratios[number] = math.sqrt(tuned / untuned)
+        return math.sqrt(tuned / untuned) if untuned > 0 and tuned > 0 else 1.0
 
-    run(judge, range(4))
+    ratios = run(judge, [pair[::step] for pair in halves for step in (1, -1)])
     return float(np.exp(np.mean(np.log(ratios))))
