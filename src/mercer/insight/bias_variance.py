@@ -326,8 +326,7 @@ def _exact(
     for mine, part, shares in model.fitted_.shares(model.check_rows(X_test)):
         spread = s[model.fitted_.numbers][:, None] * shares
         variance[mine[:, None], part] = np.einsum("ij,ij->j", spread, spread)
-    at = slice(None) if ladder is not None else 0
-    variances = np.broadcast_to(s_test**2, bias.shape)
+    at, variances = slice(None) if ladder is not None else 0, np.broadcast_to(s_test**2, bias.shape)
     return BiasVariance((bias**2)[at], variance[at], variances[at], ladder, how="exact at the given rows")
 
 
@@ -354,11 +353,8 @@ def _deviations(
     from sklearn.base import clone
 
     m = len(truth)
-    promise(
-        6 * 8 * draws * m * len(models),  # deviations, their squares and what each draw adds
-        f"Storing the predictions of {draws} draws at {m} rows",
-        "Use fewer test rows or draws.",
-    )
+    taken = 6 * 8 * draws * m * len(models)  # deviations, their squares and what each draw adds
+    promise(taken, f"Storing the predictions of {draws} draws at {m} rows", "Use fewer test rows or draws.")
     found, progress = np.empty((len(models), draws, m)), Progress("bias_variance", draws, verbose)
     for r, drawn in enumerate(sets):
         if not isinstance(drawn, list | tuple) or len(drawn) != 2:
@@ -386,11 +382,9 @@ def _decompose(d: Array, noise: Array, ladder: Array | None, how: str) -> BiasVa
     """
     draws, m = d.shape[1:]
     total, squares = d.sum(axis=1), (d**2).sum(axis=1)
-    bias, error = (total**2 - squares) / (draws * (draws - 1)), squares / draws
-    centre = total / draws
+    bias, error, centre = (total**2 - squares) / (draws * (draws - 1)), squares / draws, total / draws
     c = d - centre[:, None]
-    add_bias = 2.0 * np.einsum("am,arm->ar", centre, c) / m
-    flat = c / np.sqrt((draws - 1) * m)
+    add_bias, flat = 2.0 * np.einsum("am,arm->ar", centre, c) / m, c / np.sqrt((draws - 1) * m)
     F = ((flat @ flat.transpose(0, 2, 1)) ** 2).sum(axis=(1, 2))
     errors = {
         "bias_squared": np.sqrt(add_bias.var(axis=1, ddof=1) / draws + 6.0 * F / draws**2),

@@ -246,11 +246,9 @@ class HeldOutModels:
         bad = [i for i, E in enumerate(found) if E is None]
         for rows, E in zip(sets, found, strict=True):
             self.errors[rows] = 0.0 if E is None else E
-        promise(
-            8 * len(bad) * _coefficients(self.full).size,
-            f"Refitting {len(bad)} times, each time without one fold or row,",
-            "Use a larger alpha: the system is then not singular, and no refits are needed.",
-        )
+        what = f"Refitting {len(bad)} times, each time without one fold or row,"
+        way_out = "Use a larger alpha: the system is then not singular, and no refits are needed."
+        promise(8 * len(bad) * _coefficients(self.full).size, what, way_out)
         self.residuals = self.errors / solved.root[:, None]
         self.refitted = [(i, *self._refit(sets[i], Y)) for i in bad]
         for i, weights, constant in self.refitted:

@@ -16,7 +16,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.products import Linear
 from mercer.kernels.tiles import between, blocks
 from mercer.selection.digits import Rounding, lost_labels, tie
-from mercer.selection.removals import Removals, Twins, UsedSets, class_weights, used_only
+from mercer.selection.removals import Removals, UsedSets, class_weights, twins, used_only
 from mercer.solvers import DualSystem, PrimalSystem
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.gram import training_matrix
@@ -122,14 +122,14 @@ class Candidate:
             self.shift = np.median(phi, axis=0) if problem.intercept else np.zeros(phi.shape[1])
             phi = phi - self.shift  # which the intercept takes up: features far from zero lose no digits
             self.primal = PrimalSystem(phi, problem.weights, intercept=problem.intercept)
-            self.twins = Twins(phi, self.problem, removals)
+            self.groups, self.first = twins(phi, self.problem, removals)
         else:
             self._prepare_dual()
 
     def _prepare_dual(self) -> None:
         problem, self.new, self.largest = self.problem, None, 0.0
         K = training_matrix(self.kernel, self.rows)
-        self.twins = Twins(K, problem, self.removals)
+        self.groups, self.first = twins(K, problem, self.removals)
         if len(problem.unused_rows):
             self.new = problem.root[:, None] * K[np.ix_(problem.used_rows, problem.unused_rows)]
             K = K[np.ix_(problem.used_rows, problem.used_rows)]
@@ -176,10 +176,10 @@ class Candidate:
             found = self._read(Explicit(self.primal.at(alpha), self.problem, self.rounded), alpha)
         else:
             found = self._closed_form(alpha)
-        values = self.twins.equalize(found.values[:, : self.targets])
+        values = found.values[:, : self.targets][self.first]
         if found.terms is not None:
             across = self.problem.labels and self.targets > 1
-            values = tie(values, found.terms, self.twins.groups, across=across)
+            values = tie(values, found.terms, self.groups, across=across)
         return replace(found, values=values * self.unit, terms=None)
 
     @cached_property

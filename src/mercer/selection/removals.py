@@ -82,46 +82,33 @@ class Removals:
         return Removals([np.sort(place[rows]) for rows in self.sets], [place[test] for test in self.tests], self.bases)
 
 
-class Twins:
+def twins(matrix: Array, problem: Problem, removals: Removals) -> tuple[Array, Array | slice]:
     """Rows that a kernel cannot tell apart, whose held-out predictions are one number and must not differ by rounding.
 
     Rows that are left out together have the same prediction if they are the same row to the kernel. Rows that are left
     out one at a time have it if their targets and weights are the same, too.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, m)
-        Kernel matrix or features of all rows.
-    problem : Problem
-        Targets and weights.
-    removals : Removals
-        What is left out.
-
-    Attributes
-    ----------
+    Returns
+    -------
     groups : ndarray of int
         For every tested row, the set it is scored with: its removal, or all rows that are left out one at a time.
+    first : ndarray of int or slice
+        For every tested row, the place of its first twin: values[first] has the same number for all of them.
     """
-
-    def __init__(self, matrix: Array, problem: Problem, removals: Removals) -> None:
-        alone = np.array([len(rows) == 1 for rows in removals.sets])
-        of = np.where(alone, len(removals), np.arange(len(removals)))  # rows left out alone: all together
-        if removals.bases is not None:
-            alone = removals.bases >= 0
-            of = np.where(alone, len(removals) + 1 + removals.bases, of)
-        self.groups, rows, first = np.repeat(of, removals.counts), removals.rows, equal_rows(matrix)
-        self._first: Array | slice = slice(None)
-        if not np.array_equal(first, np.arange(len(first))):
-            weights = np.ones(problem.n) if problem.weights is None else problem.weights
-            same = np.unique(np.column_stack([first, problem.Y, weights]), axis=0, return_inverse=True)[1].ravel()
-            numbers = np.where(np.repeat(alone, removals.counts), problem.n + same[rows], first[rows])
-            keys = np.column_stack([self.groups, numbers])
-            _, place, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-            self._first = place[inverse.ravel()]
-
-    def equalize(self, values: Array) -> Array:
-        """Values at all tested rows, with that of the first twin for each."""
-        return np.asarray(values[self._first])
+    alone = np.array([len(rows) == 1 for rows in removals.sets])
+    of = np.where(alone, len(removals), np.arange(len(removals)))  # rows left out alone: all together
+    if removals.bases is not None:
+        alone = removals.bases >= 0
+        of = np.where(alone, len(removals) + 1 + removals.bases, of)
+    groups, rows, first = np.repeat(of, removals.counts), removals.rows, equal_rows(matrix)
+    if np.array_equal(first, np.arange(len(first))):
+        return groups, slice(None)
+    weights = np.ones(problem.n) if problem.weights is None else problem.weights
+    same = np.unique(np.column_stack([first, problem.Y, weights]), axis=0, return_inverse=True)[1].ravel()
+    numbers = np.where(np.repeat(alone, removals.counts), problem.n + same[rows], first[rows])
+    keys = np.column_stack([groups, numbers])
+    _, place, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return groups, place[inverse.ravel()]
 
 
 def equal_rows(matrix: Array) -> Array:
