@@ -178,8 +178,8 @@ def test_groups_are_honoured_at_both_levels(data, rng, monkeypatch):
         assert_same_nested(ours, found, splits)
     from mercer.selection import nested as module
 
-    layouts, real = [], module.nested_plan
-    monkeypatch.setattr(module, "nested_plan", lambda *args: layouts.append(args[1]) or real(*args))
+    layouts, real = [], module._try_candidates
+    monkeypatch.setattr(module, "_try_candidates", lambda *args: layouts.append(args[1]) or real(*args))
     for inner in (None, 3, GroupKFold(2)):
         nested_cross_validate(SEARCH, *data, cv=4, inner=inner, groups=groups)
         layout = layouts[-1]

@@ -10,7 +10,7 @@ from mercer.data.folds import draw
 from mercer.data.rows import Rows
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Linear
-from mercer.selection.nested import nested_plan, other_folds, own_folds, run_nested
+from mercer.selection.nested import other_folds, own_folds, run_nested
 from mercer.selection.scoring import resolve_scoring
 from mercer.selection.search import Search
 from mercer.solvers.problem import Problem
@@ -71,7 +71,7 @@ def test_winners_and_scores_are_those_of_plain_loops(scoring, inner, rng):
     search = Search(Rows(rows), Y[:, 0], Problem(Y, None, True), folds, how)
     kernels, alphas = [Gaussian(0.7), Linear()], np.array([0.01, 0.3, 10.0])
     drawn = None if inner is None else lambda train: draw(None if inner == "loo" else inner, train, train)
-    found = run_nested(search, kernels, alphas, drawn, "best")
+    found, _, _ = run_nested(search, kernels, alphas, drawn, "best")
     from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
 
     measure = {
@@ -96,17 +96,17 @@ def test_winners_and_scores_are_those_of_plain_loops(scoring, inner, rng):
                 else:
                     means[k, a] = np.mean([measure(y, p) for p, y in values])
         k, a = np.unravel_index(means.argmax(), means.shape)
-        assert (found.choices[o].kernel, found.choices[o].alphas) == (k, (a,))
-        np.testing.assert_allclose(found.inner_best[o], means[k, a], rtol=1e-8)
+        assert found.chosen[o] == {"kernel": kernels[k], "alpha": alphas[a]}
+        np.testing.assert_allclose(found.inner_scores[0, o], means[k, a], rtol=1e-8)
         values = held_out(kernels[k](rows), Y, alphas[a], outer.train, outer.test, None, True)[:, 0]
-        np.testing.assert_allclose(found.scores[o], measure(Y[outer.test, 0], values), rtol=1e-8)
-        np.testing.assert_allclose(found.predictions[0, outer.test, 0], values, rtol=1e-8)
+        np.testing.assert_allclose(found.scores[0, o], measure(Y[outer.test, 0], values), rtol=1e-8)
+        np.testing.assert_allclose(found.predictions[0, outer.test], values, rtol=1e-8)
 
 
 def test_the_plan_counts_inner_and_outer_fits(rng):
     rows, Y = rng.normal(size=(30, 2)), rng.normal(size=(30, 1))
     folds = draw(5, rows, Y)
     search = Search(Rows(rows), Y, Problem(Y, None, False), folds, resolve_scoring(None, classifier=False))
-    found = nested_plan(search, other_folds(folds), [Gaussian()], np.array([1.0]))
+    found = run_nested(search, [Gaussian()], np.array([1.0]), None, "best")[0].plan
     assert found.work.sizes.tolist() == [6.0] * 5 + [12.0] * 10
     assert found.label == "nested, 5-fold, unshuffled"

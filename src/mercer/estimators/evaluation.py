@@ -21,11 +21,10 @@ from mercer.estimators.inputs import check_kernels, refuse_mixed_labels
 from mercer.estimators.pipelines import refittable
 from mercer.estimators.refitting import Refitting, score_splits
 from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
-from mercer.estimators.search_core import SearchCore, chosen_alpha, read_rows, warn_if_ill, warn_of_failures
+from mercer.estimators.search_core import SearchCore, read_rows, warn_if_ill, warn_of_failures
 from mercer.selection.nested import run_nested
 from mercer.selection.outcome import Outcome
 from mercer.selection.scoring import Scoring, resolve_scoring
-from mercer.selection.search import Search
 from mercer.solvers.plan import digits_left
 
 
@@ -109,18 +108,12 @@ def _validate_closed_form(
     plan = search.plan([kernel], np.array(sorted(set(alphas))))
     with np.errstate(under="ignore"):
         values, condition = search.values(kernel, alphas, plan)
-    scores = how.by_split(search.pooled_truth if search.pool_only else search.truth, values)
-    labels = None if search.classes is None else search.labels_by_repeat(search.truth.outcome(values))
+    scores, predictions = how.by_split(search.scored_truth, values), search.predictions(values)
     name = plan.chosen.name
     warn_if_ill(f"{owner} in cross_validate", condition, name)
-    facts: Any = {"base": search.baseline(), "predictions": _predictions(search, search.by_repeat(values), labels)}
+    facts: Any = {"base": search.baseline(), "predictions": predictions}
     facts["route"] = "refitted" if name == "refit" else f"closed form, method {name}"
     return Outcome.of_splits("cross-validation", scores, folds, how, digits=digits_left(condition), **facts)
-
-
-def _predictions(search: Search, values: Array, labels: Array | None) -> Array:
-    """Held-out labels or numbers of every repeat, without an axis for targets where y has none."""
-    return (values[:, :, 0] if search.y.ndim == 1 else values) if labels is None else labels
 
 
 @keyword_hints
@@ -200,19 +193,13 @@ def nested_cross_validate(
     problem, kernels, alphas = model.prepare(X, y, sample_weight, groups)
     X, y = problem.rows.values, problem.y
     groups = None if groups is None else np.asarray(groups)
-    owner, draw_inner = type(search).__name__, _inner(inner, X, y, groups, random_state, search)
-    run = run_nested(problem, kernels, alphas, draw_inner, model.rule, model.verbose)
-    chosen = [{"kernel": kernels[c.kernel], "alpha": chosen_alpha(problem, alphas, c)} for c in run.choices]
-    predictions = _predictions(problem, run.predictions, run.labels)
-    warn_if_ill(f"a best candidate of {owner} in nested_cross_validate", run.condition, run.plan.chosen.name)
+    owner = type(search).__name__
+    own = _inner(inner, X, y, groups, random_state, search)
+    outcome, condition, route = run_nested(problem, kernels, alphas, own, model.rule, model.verbose)
+    warn_if_ill(f"a best candidate of {owner} in nested_cross_validate", condition, route)
     if problem.failures:
         warn_of_failures(problem.scoring.name, problem.failures)
-    return Outcome.of_splits(
-        "nested cross-validation", run.scores, problem.folds, problem.scoring, base=problem.baseline(),
-        predictions=predictions, route=f"closed form, method {run.plan.chosen.name}", digits=digits_left(run.condition),
-        chosen=chosen, inner_scores=run.inner_best.reshape(len(problem.folds.repeats), -1),
-        candidates=len(kernels) * len(alphas), plan=run.plan,
-    )  # fmt: skip
+    return outcome
 
 
 def _inner(inner: SplitsLike, X: XLike, y: YLike, groups: Array | None, random_state: Seed, search: SearchCore) -> Any:

@@ -171,7 +171,7 @@ class SearchCore(DefaultLadders, SearchInputs):
             keep_choice(self, table, choice, search.folds)
             self.digits_ = table.digits(choice)
             self._warn(table, choice, search.failures)
-            self.alpha_ = chosen_alpha(search, self.alphas_, choice)
+            self.alpha_ = search.alpha_of(self.alphas_, choice)
             spread = np.broadcast_to(self.alpha_, search.problem.Y.shape[1]).tolist()
             values, _ = search.values(self.best_kernel_, spread, self.plan_)
             self._finish(search, X, values)
@@ -361,19 +361,12 @@ class SearchCore(DefaultLadders, SearchInputs):
         return Text("\n".join(lines))
 
 
-def chosen_alpha(search: Search, alphas: Array, choice: Winner) -> Any:
-    """The alpha of a choice, or one for each target where each has its own."""
-    chosen = alphas[list(choice.alphas)]
-    return chosen if search.per_target and search.y.ndim == 2 else float(chosen[0])
-
-
 def keep_choice(search: Estimator, table: SearchTable, choice: Winner, folds: Folds) -> None:
     """Set the attributes of a fitted search that say what was tried and chosen."""
     search.table_, search.choice_, search.folds_ = table, choice, folds
     search.kernels_, search.alphas_, search.cv_results_ = list(table.kernels), table.alphas, table.results()
     search.best_kernel_ = table.kernels[choice.kernel]
-    mean = table.mean[choice.kernel]
-    search.best_score_ = float(np.mean([mean[a, t] for t, a in enumerate(choice.alphas)]))
+    search.best_score_ = table.best_score(choice)
     search.best_index_ = choice.kernel * len(table.alphas) + choice.alphas[0]
 
 

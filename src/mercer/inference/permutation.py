@@ -391,12 +391,11 @@ class BestScores:
         columns = [each.targets() for each in permuted]
         width = columns[0].shape[1]
         many = Search(base.rows, base.y, replace(base.problem, Y=np.hstack(columns)), base.folds, base.scoring, classes)
-        source = many.pooled_truth if many.pool_only else many.truth
         scores, failures = [], list[str]()
         for _, _, held in many.all_held_out(self.kernels, self.alphas, many.plan(self.kernels, self.alphas)):
             row = np.empty(len(orders))
             for place, (order, own) in enumerate(zip(orders, permuted, strict=True)):
-                truth = replace(source, y=many.y[order], classes=own)
+                truth = replace(many.scored_truth, y=many.y[order], classes=own)
                 values = held.values[:, place * width : (place + 1) * width]
                 row[place] = np.mean(base.scoring.by_split(truth, values, per_target=False, failures=failures))
             scores.append(row)

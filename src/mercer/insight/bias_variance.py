@@ -120,7 +120,7 @@ class BiasVariance(Shown):
         errors = self.standard_errors or {}
         return columns | {f"{name}_error": np.atleast_1d(error) for name, error in errors.items()}
 
-    def _columns(self) -> dict[str, list[object]]:
+    def _columns(self) -> dict[str, list[Any]]:
         """The columns of `table` as lists."""
         return {name: values.tolist() for name, values in self.table().items()}
 
@@ -145,16 +145,14 @@ class BiasVariance(Shown):
         for name in self.standard_errors or {}:
             pairs = zip(columns[name], columns.pop(f"{name}_error"), strict=True)
             columns[name] = [f"{value:.4g} +- {error:.2g}" for value, error in pairs]
-        header, rows = [name.replace("_", " ") for name in columns], list(zip(*columns.values(), strict=True))
-        where = counted(self.risk_at.shape[-1], "test row")
-        return f"Expected squared loss at {where}, {self.how}:\n{text_table(header, rows)}"
+        table = text_table([name.replace("_", " ") for name in columns], list(zip(*columns.values(), strict=True)))
+        return f"Expected squared loss at {counted(self.risk_at.shape[-1], 'test row')}, {self.how}:\n{table}"
 
     def __repr__(self) -> str:
-        found = {name: np.atleast_1d(getattr(self, name)) for name in PARTS}
-        best = int(np.argmin(found["risk"]))
-        at = "" if self.alphas is None or len(found["risk"]) == 1 else f" at alpha {plain(float(self.alphas[best]), 3)}"
-        said = ", ".join(f"{name.replace('_', ' ')} {plain(float(values[best]), 3)}" for name, values in found.items())
-        return f"<BiasVariance: {'least risk' + at + ': ' if at else ''}{said}>"
+        columns, best = self._columns(), int(np.argmin(self.risk))
+        numbers = ", ".join(f"{name.replace('_', ' ')} {plain(columns[name][best], 3)}" for name in PARTS)
+        several = f"least risk at alpha {plain(columns['alpha'][best], 3)}: " if len(columns["risk"]) > 1 else ""
+        return f"<BiasVariance: {several}{numbers}>"
 
 
 def _average(values: Array) -> Any:
@@ -272,15 +270,20 @@ def bias_variance(
     """
     from sklearn.base import clone, is_classifier
 
-    if method not in _METHODS:
-        raise InputError(sentence("method of bias_variance", f"one of {', '.join(_METHODS)}", repr(method)))
-    refuse_if(is_classifier(estimator), "The estimator of bias_variance", "a regressor", type(estimator).__name__)
-    _refuse_contradictions(estimator, method, sampler, sample_weight)
+    refuse_if(method not in _METHODS, "method of bias_variance", f"one of {', '.join(_METHODS)}", repr(method))
+    owner, needs, smooth = "The estimator of bias_variance", "The estimator of method='exact'", is_smoother(estimator)
+    refuse_if(is_classifier(estimator), owner, "a regressor", type(estimator).__name__)
+    way_out = "Use method='monte_carlo' for other estimators."
+    refuse_if(method == "exact" and not smooth, needs, "KernelRidge", type(estimator).__name__, way_out)
+    if sampler is not None:
+        refuse_if(not callable(sampler), "sampler", "a function of a random generator that returns X, y", repr(sampler))
+        refuse_if(method == "exact", "sampler", "None with method='exact'", "a function")
+        refuse_if(sample_weight is not None, "sample_weight", "None where a sampler draws the rows", "weights")
     f = _at_both("truth", truth, X, X_test, training=sampler is None)
     s = _at_both("noise", noise, X, X_test, training=sampler is None)
     X_test = X if X_test is None else X_test
     ladder = None if alphas is None else _ladder(estimator, alphas)
-    if method == "exact" or (method == "auto" and sampler is None and is_smoother(estimator)):
+    if method == "exact" or (method == "auto" and sampler is None and smooth):
         return _exact(estimator, (X, X_test), f, s, ladder, sample_weight)
     if not isinstance(draws, numbers.Integral) or isinstance(draws, bool) or draws < 3:
         raise InputError(sentence("draws of bias_variance", "an integer of at least 3", repr(draws)))
@@ -290,7 +293,7 @@ def bias_variance(
     def new_targets(rng: np.random.Generator) -> tuple[XLike, Array]:
         return X, f[0] + s[0] * rng.normal(size=len(f[0]))
 
-    sets = (_pair((sampler or new_targets)(rng)) for _ in range(count))
+    sets = ((sampler or new_targets)(rng) for _ in range(count))
     more = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
     found = _deviations(models, sets, more, X_test, f[1], count, verbose)
     what = "targets at the given rows" if sampler is None else "training sets"
@@ -301,18 +304,6 @@ def bias_variance(
 def is_smoother(estimator: Estimator) -> bool:
     """Kernel ridge, known by what it offers: this layer stands below the estimators."""
     return hasattr(type(estimator), "effective_dof_") and hasattr(type(estimator), "prior_variance_")
-
-
-def _refuse_contradictions(estimator: Estimator, method: str, sampler: Any, sample_weight: PerRow) -> None:
-    if method == "exact" and not is_smoother(estimator):
-        way_out = "Use method='monte_carlo' for other estimators."
-        raise InputError(sentence("The estimator of method='exact'", "KernelRidge", type(estimator).__name__, way_out))
-    if sampler is None:
-        return
-    refuse_if(not callable(sampler), "sampler", "a function of a random generator that returns X, y", repr(sampler))
-    refuse_if(method == "exact", "sampler", "None with method='exact'", "a function")
-    if sample_weight is not None:
-        raise InputError(sentence("sample_weight", "None where a sampler draws the rows", "weights"))
 
 
 def _ladder(estimator: Estimator, alphas: AlphaLike) -> Array:
@@ -335,8 +326,7 @@ def _exact(
     for mine, part, shares in model.fitted_.shares(model.check_rows(X_test)):
         spread = s[model.fitted_.numbers][:, None] * shares
         variance[mine[:, None], part] = np.einsum("ij,ij->j", spread, spread)
-    at = slice(None) if ladder is not None else 0
-    variances = np.broadcast_to(s_test**2, bias.shape)
+    at, variances = slice(None) if ladder is not None else 0, np.broadcast_to(s_test**2, bias.shape)
     return BiasVariance((bias**2)[at], variance[at], variances[at], ladder, how="exact at the given rows")
 
 
@@ -344,24 +334,15 @@ def smoother(estimator: Estimator, X: XLike, y: Array, ladder: Array | None, sam
     """Kernel ridge fitted to y once for each alpha; all of them share one spectrum."""
     from sklearn.base import clone
 
-    model = clone(estimator)
     if ladder is None:
-        check_alpha(type(estimator).__name__, model.alpha, 1)
-        return model.fit(X, y, sample_weight)
-    model.set_params(alpha=ladder)
-    return model.fit(X, np.repeat(y[:, None], len(ladder), axis=1), sample_weight)
-
-
-def _pair(drawn: object) -> tuple[XLike, Array]:
-    """The training set that a sampler has drawn."""
-    if not isinstance(drawn, list | tuple) or len(drawn) != 2:
-        raise InputError(sentence("The result of sampler", "a pair X, y", type(drawn).__name__))
-    return drawn[0], np.asarray(drawn[1])
+        check_alpha(type(estimator).__name__, estimator.alpha, 1)
+        return clone(estimator).fit(X, y, sample_weight)
+    return clone(estimator).set_params(alpha=ladder).fit(X, np.repeat(y[:, None], len(ladder), axis=1), sample_weight)
 
 
 def _deviations(
     models: list[Estimator],
-    sets: Iterator[tuple[XLike, Array]],
+    sets: Iterator[object],
     more: dict[str, Array],
     X_test: XLike,
     truth: Array,
@@ -372,18 +353,17 @@ def _deviations(
     from sklearn.base import clone
 
     m = len(truth)
-    promise(
-        6 * 8 * draws * m * len(models),  # deviations, their squares and what each draw adds
-        f"Storing the predictions of {draws} draws at {m} rows",
-        "Use fewer test rows or draws.",
-    )
+    taken = 6 * 8 * draws * m * len(models)  # deviations, their squares and what each draw adds
+    promise(taken, f"Storing the predictions of {draws} draws at {m} rows", "Use fewer test rows or draws.")
     found, progress = np.empty((len(models), draws, m)), Progress("bias_variance", draws, verbose)
-    for r, (X, y) in enumerate(sets):
+    for r, drawn in enumerate(sets):
+        if not isinstance(drawn, list | tuple) or len(drawn) != 2:
+            raise InputError(sentence("The result of sampler", "a pair X, y", type(drawn).__name__))
+        X, y = drawn[0], np.asarray(drawn[1])
         for a, model in enumerate(models):
             predicted = np.asarray(clone(model).fit(X, y, **more).predict(X_test))
-            if predicted.shape != (m,):
-                got = f"shape {predicted.shape}"
-                raise InputError(sentence("Predictions in bias_variance", "one value per row", got))
+            got = f"shape {predicted.shape}"
+            refuse_if(predicted.shape != (m,), "Predictions in bias_variance", "one value per row", got)
             refuse_if(not np.isfinite(predicted).all(), "Predictions in bias_variance", "finite", "NaN or infinity")
             found[a, r] = predicted - truth
         progress.step()
@@ -402,11 +382,9 @@ def _decompose(d: Array, noise: Array, ladder: Array | None, how: str) -> BiasVa
     """
     draws, m = d.shape[1:]
     total, squares = d.sum(axis=1), (d**2).sum(axis=1)
-    bias, error = (total**2 - squares) / (draws * (draws - 1)), squares / draws
-    centre = total / draws
+    bias, error, centre = (total**2 - squares) / (draws * (draws - 1)), squares / draws, total / draws
     c = d - centre[:, None]
-    add_bias = 2.0 * np.einsum("am,arm->ar", centre, c) / m
-    flat = c / np.sqrt((draws - 1) * m)
+    add_bias, flat = 2.0 * np.einsum("am,arm->ar", centre, c) / m, c / np.sqrt((draws - 1) * m)
     F = ((flat @ flat.transpose(0, 2, 1)) ** 2).sum(axis=(1, 2))
     errors = {
         "bias_squared": np.sqrt(add_bias.var(axis=1, ddof=1) / draws + 6.0 * F / draws**2),

@@ -115,8 +115,8 @@ def check_mercer(
     >>> found.valid, found.witness.rows
     (False, array([[0.]]))
     """
-    if precision is not None and not (is_real(precision) and 0 <= precision < 1):
-        raise InputError(sentence("precision of check_mercer", "a number from 0 to below 1", repr(precision)))
+    invalid = precision is not None and not (is_real(precision) and 0 <= precision < 1)
+    refuse_if(invalid, "precision of check_mercer", "a number from 0 to below 1", repr(precision))
     if not isinstance(kernel_or_matrix, Kernel):
         if X is not None:
             raise InputError(
@@ -132,10 +132,8 @@ def check_mercer(
 
 def _measure(K: Array, precision: float, name: str, rows: Rows | None, proof: Certificate | None) -> MercerCheck:
     """Symmetry first, then the spectrum of the symmetric part."""
-    spectrum = GramSpectrum(K, precision)
-    gap, (i, j) = worst_asymmetry(K)
+    spectrum, (gap, (i, j)) = GramSpectrum(K, precision), worst_asymmetry(K)
     lopsided = gap > spectrum.tolerance
-    violated = lopsided or spectrum.negative
     witness = spectrum.witness(rows) if spectrum.negative else None
     many = f"{counted(len(K), 'row')} x {precision:.2g} x the largest |eigenvalue|"
     limit = f"{-spectrum.tolerance:.2g}.\nThat is what rounding can do: {many}."
@@ -149,27 +147,19 @@ def _measure(K: Array, precision: float, name: str, rows: Rows | None, proof: Ce
         said = f"{name} is not positive semi-definite: {span} below {limit}"
     else:
         said = f"{name} is positive semi-definite: {span} not below {limit}\nIts rank is {spectrum.rank}."
-    if witness is not None:
-        said += f"\nWitness: {witness}."
-    said += _beside(proof, violated=violated)
-    return MercerCheck(not violated, said, *_sizes(spectrum), witness, (i, j) if lopsided else None, proof)
+    said += "" if witness is None else f"\nWitness: {witness}."
+    holds = not lopsided and not spectrum.negative
+    if proof is not None and (holds or proof.valid is True):
+        said += f"\n{_BESIDE[holds, proof.valid]}"
+    return MercerCheck(holds, said, *spectrum.sizes, witness, (i, j) if lopsided else None, proof)
 
 
-def _sizes(spectrum: GramSpectrum) -> tuple[float, float, float, int]:
-    """Smallest and largest eigenvalue, tolerance and rank."""
-    return spectrum.smallest, spectrum.largest, spectrum.tolerance, spectrum.rank
-
-
-def _beside(proof: Certificate | None, *, violated: bool) -> str:
-    """What the certificate adds to what was measured."""
-    if proof is None or (violated and proof.valid is not True):
-        return ""
-    if violated:
-        return "\nThis refutes the certificate, or rounding is worse than assumed (see precision)."
-    if proof.valid is True:
-        return "\nThe certificate proves this for all rows."
-    other = "the certificate gives rows that violate it" if proof.valid is False else "other rows may violate it"
-    return f"\nThis holds for these rows; {other}."
+_BESIDE = {  # what a certificate adds to whether the matrix has no violation, by its verdict
+    (False, True): "This refutes the certificate, or rounding is worse than assumed (see precision).",
+    (True, True): "The certificate proves this for all rows.",
+    (True, False): "This holds for these rows; the certificate gives rows that violate it.",
+    (True, None): "This holds for these rows; other rows may violate it.",
+}
 
 
 def _on_rows(kernel: Kernel, X: XLike, precision: float) -> MercerCheck:
@@ -180,8 +170,7 @@ def _on_rows(kernel: Kernel, X: XLike, precision: float) -> MercerCheck:
         return _measure(K, max(own, precision), f"{kernel!r} of this matrix", None, kernel.certificate())
     # what is not our own arithmetic is asked for both halves, so that an asymmetry shows
     K = kernel(rows) if kernel.trusted else kernel(rows, rows)
-    if not np.isfinite(K).all():
-        raise InputError(sentence(f"Every value of {kernel!r}", "finite", "NaN or infinity", "Scale X."))
+    refuse_if(not np.isfinite(K).all(), f"Every value of {kernel!r}", "finite", "NaN or infinity", "Scale X.")
     return _measure(K, precision, f"{kernel!r} on these rows", rows, kernel.certificate())
 
 
@@ -189,28 +178,26 @@ def _without_rows(kernel: Kernel, columns: Sequence[int], rng: np.random.Generat
     proof = kernel.certificate()
     if proof.valid is True:
         return MercerCheck(True, f"{kernel!r} is a Mercer kernel: proved, whatever the rows.", certificate=proof)
-    if proof.witness is not None:
-        said = f"{kernel!r} is not a Mercer kernel.\nWitness: {proof.witness}."
-        spectrum = GramSpectrum(kernel(proof.witness.rows), _KERNEL_PRECISION)
-        return MercerCheck(False, said, *_sizes(spectrum), proof.witness, None, proof)
+    witness, which, spectrum, tried = proof.witness, "Witness", None, ""
+    if witness is not None:
+        spectrum = GramSpectrum(kernel(witness.rows), _KERNEL_PRECISION)
+    elif kernel.kind in ("vectors", "any"):
+        found = search(kernel, columns, rng)
+        witness, which, spectrum = found.witness, "Witness, found by search", found.spectrum
+        tried = f": none of {found.tried} small tables refutes it, which is not a proof"
+        tried = tried if found.tried else f": no table that was tried could be evaluated ({found.problem})"
+    if spectrum is not None:
+        said = f"{kernel!r} is not a Mercer kernel.\n{which}: {witness}."
+        return MercerCheck(False, said, *spectrum.sizes, witness, None, proof)
     known = "is not a Mercer kernel, by its certificate" if proof.valid is False else "is unknown"
-    if kernel.kind not in ("vectors", "any"):
-        return MercerCheck(proof.valid, f"{kernel!r} {known}.\nPass X to check it on your rows.", certificate=proof)
-    found = search(kernel, columns, rng)
-    if found.witness is not None and found.spectrum is not None:
-        said = f"{kernel!r} is not a Mercer kernel.\nWitness, found by search: {found.witness}."
-        return MercerCheck(False, said, *_sizes(found.spectrum), found.witness, None, proof)
-    if found.tried:
-        said = f"{kernel!r} {known}: none of {found.tried} small tables refutes it, which is not a proof."
-    else:
-        said = f"{kernel!r} {known}: no table that was tried could be evaluated ({found.problem})."
-    return MercerCheck(proof.valid, f"{said}\nPass X to check it on your rows.", certificate=proof)
+    said = f"{kernel!r} {known}{tried}.\nPass X to check it on your rows."
+    return MercerCheck(proof.valid, said, certificate=proof)
 
 
 def _widths(columns: Any) -> list[int]:
     listed = list(columns) if isinstance(columns, list | tuple | range) else [columns]
-    if not listed or not all(isinstance(width, int | np.integer) and width > 0 for width in listed):
-        raise InputError(sentence("columns of check_mercer", "a positive integer or a list of them", repr(columns)))
+    invalid = not listed or not all(isinstance(width, int | np.integer) and width > 0 for width in listed)
+    refuse_if(invalid, "columns of check_mercer", "a positive integer or a list of them", repr(columns))
     return [int(width) for width in listed]
 
 
@@ -267,18 +254,15 @@ class CounterexampleSearch:
     """
 
     def __init__(self, kernel: Kernel, rng: np.random.Generator) -> None:
-        self.kernel, self.rng = kernel, rng
+        self.kernel, self.rng, self.tried, self.problem = kernel, rng, 0, ""
         self.seen: list[tuple[float, Array]] = []
-        self.tried, self.problem = 0, ""
         self.witness: Witness | None = None
         self.spectrum: GramSpectrum | None = None
 
     def look(self, X: Array) -> bool:
         """Whether this table is a counterexample; remembered where it may lead to one."""
         share = self.share(X)
-        if share is None:
-            return False
-        if 2 <= len(X) <= 8 and np.abs(X).max(initial=0.0) <= _LARGE:
+        if share is not None and 2 <= len(X) <= 8 and np.abs(X).max(initial=0.0) <= _LARGE:
             self.seen.append((share, X))
         return self.witness is not None
 
@@ -314,14 +298,13 @@ class CounterexampleSearch:
         if witness is None:
             return
         few = np.array(witness.rows)
+        large = np.abs(few).max(initial=0.0) > _LARGE
+        changed = (few * (1.0 + _CHANGE * self.rng.normal(size=few.shape)) for _ in range(4 * large))
         alone = self.evaluate(few)
         if alone is None or not alone.negative:
             return
-        if np.abs(few).max(initial=0.0) > _LARGE:
-            changed = (few * (1.0 + _CHANGE * self.rng.normal(size=few.shape)) for _ in range(4))
-            if not all(again is not None and again.negative for again in map(self.evaluate, changed)):
-                return
-        shown = alone.witness(Rows(few))
+        stands = all(again is not None and again.negative for again in map(self.evaluate, changed))
+        shown = alone.witness(Rows(few)) if stands else None
         if shown is not None:
             self.witness, self.spectrum = replace(shown, places=None), alone
 

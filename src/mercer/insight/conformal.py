@@ -172,21 +172,18 @@ class _Bordered:
         f, b, c = (w.T @ self.y)[:, 0], self.a / p, -s * w / p
         if self.error > 0.01:  # no digits to speak of, and no first order
             return Residuals(f, b, c, 1.0 + np.abs(f), 1.0 + np.abs(b), 1.0 + np.abs(c))
-        size, s_error, f_error = self._border_errors(w, s, f, columns, diagonal)
+        if self.weights is None:  # lengths of w and of the new row in the sizes of errors
+            size = np.sqrt(np.abs(diagonal)) + np.linalg.norm(self.sizes[:, None] * w, axis=0)
+            s_error, f_error = self.error * size**2 * s, self.error * size * self.length + 8 * EPS * (1.0 + np.abs(f))
+        else:
+            terms = (np.abs(columns).T + np.abs(self.mean)) @ np.abs(self.weights)  # of which f is the sum
+            size, s_error = 1.0 + np.abs(w).max(axis=0), np.full(len(f), self.error)
+            f_error = self.error * (1.0 + np.abs(f)) + 4 * EPS * terms[:, 0]
         reach, share = self.reach[:, None] / p, self.P[:, None] / p
         w_error, p_error = self.error * s * size * reach, self.error * self.reach[:, None] * reach + 8 * EPS
         b_error = self.error * self.length * reach
         b_error += np.abs(b) * (p_error + s_error * (1.0 - share) + 2 * np.abs(w) * w_error)
         return Residuals(f, b, c, f_error, b_error, w_error + np.abs(c) * (p_error + s_error * share))
-
-    def _border_errors(self, w: Array, s: Array, f: Array, columns: Array, diagonal: Array) -> tuple[Array, ...]:
-        """Lengths of w and of the new row in the sizes of errors; relative errors of s; errors of f."""
-        if self.weights is None:
-            size = np.sqrt(np.abs(diagonal)) + np.linalg.norm(self.sizes[:, None] * w, axis=0)
-            return size, self.error * size**2 * s, self.error * size * self.length + 8 * EPS * (1.0 + np.abs(f))
-        terms = (np.abs(columns).T + np.abs(self.mean)) @ np.abs(self.weights)  # of which f is the sum
-        f_error = self.error * (1.0 + np.abs(f)) + 4 * EPS * terms[:, 0]
-        return 1.0 + np.abs(w).max(axis=0), np.full(len(f), self.error), f_error
 
 
 @underflow_is_zero
@@ -249,11 +246,9 @@ def conformal_sets(
             ends = unit * _merge(np.vstack(intervals))
             sets.append(ends + centre + 2 * EPS * (np.abs(ends) + abs(centre)) * np.array([-1.0, 1.0]))
     if worst > _WORTH_A_WORD:
-        warn(
-            f"About {abs(math.log10(min(worst, 1.0))):.0f} digits of the ends of full conformal sets are correct; the "
-            "ends are rounded outwards. Use a larger alpha, or scale the columns of X.",
-            IllConditionedWarning,
-        )
+        digits = f"About {abs(math.log10(min(worst, 1.0))):.0f} digits of the ends of full conformal sets are correct"
+        way_out = "Use a larger alpha, or scale the columns of X."
+        warn(f"{digits}; the ends are rounded outwards. {way_out}", IllConditionedWarning)
     return sets
 
 
@@ -311,16 +306,14 @@ def _first_fall(difference: Array, low: float) -> Array:
     """For each quadratic the first z beyond `low` from which it is negative; infinite where there is none."""
     c0, c1, c2 = difference.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        straight = np.abs(c2) <= 1e-14 * np.abs(c2).max(initial=0.0)
-        line = np.where(c1 < 0, -c0 / c1, np.inf)
-        root = np.sqrt(np.maximum(c1**2 - 4 * c0 * c2, 0.0))
+        straight, square = np.abs(c2) <= 1e-14 * np.abs(c2).max(initial=0.0), c1**2 - 4 * c0 * c2
+        root = np.sqrt(np.maximum(square, 0.0))
         half = -0.5 * (c1 + np.where(c1 >= 0, root, -root))
         first, second = half / c2, np.where(half != 0, c0 / half, 0.0)
-        lower, upper = np.minimum(first, second), np.maximum(first, second)
-        real = c1**2 - 4 * c0 * c2 > 0
         # opened upwards it is negative after its lower root, downwards after its upper one
-        curve = np.where(real, np.where(c2 > 0, lower, upper), np.inf)
-    found = np.where(straight, line, curve)
+        curve = np.where(c2 > 0, np.minimum(first, second), np.maximum(first, second))
+        line = np.where(c1 < 0, -c0 / c1, np.inf)
+    found = np.where(straight, line, np.where(square > 0, curve, np.inf))
     beyond = low + 1e-12 * max(1.0, abs(low)) if math.isfinite(low) else low
     return np.where(np.isfinite(found) & (found > beyond), found, np.inf)
 
@@ -373,10 +366,7 @@ def _reach(b: Array, c: Array, b_error: Array, c_error: Array) -> tuple[Array, A
 
 def _merge(intervals: Array) -> Array:
     """Intervals in order, those that touch put together."""
-    found: list[list[float]] = []
-    for low, high in intervals[np.argsort(intervals[:, 0], kind="stable")].tolist():
-        if found and low <= found[-1][1]:
-            found[-1][1] = max(found[-1][1], high)
-        else:
-            found.append([low, high])
-    return np.array(found).reshape(-1, 2)
+    low, high = intervals[np.argsort(intervals[:, 0], kind="stable")].T
+    reached = np.maximum.accumulate(high)
+    first = np.append(True, low[1:] > reached[:-1])[: len(low)]  # no interval before reaches so far
+    return np.stack([low[first], reached[np.append(first[1:], True)[: len(low)]]], axis=1)

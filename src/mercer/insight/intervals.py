@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.data.folds import Folds
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, sentence
+from mercer.errors import refuse_if
 from mercer.kernels.tiles import TILE, blocks, underflow_is_zero
 from mercer.kernels.value import is_real
 from mercer.runtime import promise, run
@@ -89,17 +89,9 @@ def check_confidence(value: float) -> float:
         ...
     mercer.errors.InputError: confidence must be a number above 0 and below 1; got 90. Use 0.9 for ...
     """
-    if not is_real(value) or not 0.0 < float(value) < 1.0:
-        what = "a number above 0 and below 1"
-        raise InputError(sentence("confidence", what, repr(value), "Use 0.9 for 90 % prediction intervals."))
+    invalid, way_out = not is_real(value) or not 0.0 < float(value) < 1.0, "Use 0.9 for 90 % prediction intervals."
+    refuse_if(invalid, "confidence", "a number above 0 and below 1", repr(value), way_out)
     return float(value)
-
-
-def check_method(value: str) -> str:
-    """Validate `method`; "full" is answered before."""
-    if not isinstance(value, str) or value not in METHODS:
-        raise InputError(sentence("method", "'jackknife+', 'cv+', 'gaussian' or 'full'", repr(value)))
-    return value
 
 
 def ranks(n: int, confidence: float) -> tuple[int, int]:
@@ -188,19 +180,16 @@ def count_covered(lower: Array, upper: Array, y: Array, confidence: float, metho
     >>> print(count_covered(np.zeros(4), np.full(4, 2.0), np.array([0.0, 1.0, 2.0, 3.0]), 0.8, "gaussian"))
     coverage 75.0 % on 4 rows (nominal 80 %, method gaussian); mean width 2
     """
-    share = ((lower <= y) & (y <= upper)).mean(axis=0)
-    width = np.maximum(upper - lower, 0.0).mean(axis=0)
-    if y.ndim == 1:
-        return Coverage(float(share), float(width), confidence, method, len(y))
+    parts = ((lower <= y) & (y <= upper)).mean(axis=0), np.maximum(upper - lower, 0.0).mean(axis=0)
+    share, width = (float(part) if y.ndim == 1 else part for part in parts)
     return Coverage(share, width, confidence, method, len(y))
 
 
 def fold_numbers(folds: Folds) -> Array:
     """The number of the fold that each row belongs to; an error if the folds are not a partition."""
-    if len(folds.repeats) > 1 or not folds.partition:
-        what = "a partition: every row in exactly one test fold, and all other rows in its training set"
-        out = "Set cv to a number of folds and repeats to 1, or use method='jackknife+', which needs no folds."
-        raise InputError(sentence("The folds of cv+", what, folds.label, out))
+    must_be = "a partition: every row in exactly one test fold, and all other rows in its training set"
+    way_out = "Set cv to a number of folds and repeats to 1, or use method='jackknife+', which needs no folds."
+    refuse_if(len(folds.repeats) > 1 or not folds.partition, "The folds of cv+", must_be, folds.label, way_out)
     fold = np.empty(folds.n, dtype=np.intp)
     for number, split in enumerate(folds.splits):
         fold[split.test] = number
@@ -249,23 +238,17 @@ class HeldOutModels:
         Y = fitted.targets[np.ix_(fitted.numbers, targets)]
         self.fitted, self.solved, self.full = fitted, solved, solved.solve(Y)
         _, self.fold = np.unique(np.arange(len(Y)) if fold is None else fold, return_inverse=True)
-        counts = np.bincount(self.fold)
-        self.order = np.argsort(self.fold, kind="stable")
-        self.starts = np.cumsum(counts) - counts
-        self.single = fold is None
-        sets = np.split(self.order, self.starts[1:])
-        left, bad = fitted.leave_outs[group][1], []
+        counts, self.single = np.bincount(self.fold), fold is None
+        self.order, self.starts = np.argsort(self.fold, kind="stable"), np.cumsum(counts) - counts
+        sets, left = np.split(self.order, self.starts[1:]), fitted.leave_outs[group][1]
         self.errors = np.zeros_like(left.a)  # E of every row in weighted coordinates
-        for i, found in enumerate(left.residuals(sets) if len(sets) > 1 else [None]):  # one set leaves no row
-            if found is None:
-                bad.append(i)
-            else:
-                self.errors[sets[i]] = found
-        promise(
-            8 * len(bad) * _coefficients(self.full).size,
-            f"Refitting {len(bad)} times, each time without one fold or row,",
-            "Use a larger alpha: the system is then not singular, and no refits are needed.",
-        )
+        found = left.residuals(sets) if len(sets) > 1 else [None]  # one set leaves no row
+        bad = [i for i, E in enumerate(found) if E is None]
+        for rows, E in zip(sets, found, strict=True):
+            self.errors[rows] = 0.0 if E is None else E
+        what = f"Refitting {len(bad)} times, each time without one fold or row,"
+        way_out = "Use a larger alpha: the system is then not singular, and no refits are needed."
+        promise(8 * len(bad) * _coefficients(self.full).size, what, way_out)
         self.residuals = self.errors / solved.root[:, None]
         self.refitted = [(i, *self._refit(sets[i], Y)) for i in bad]
         for i, weights, constant in self.refitted:
@@ -276,10 +259,9 @@ class HeldOutModels:
 
     def _refit(self, rows: Array, Y: Array) -> tuple[Array, Array]:
         """Coefficients and intercept without these rows. A model of no rows predicts zero."""
-        weights, constant = np.zeros_like(_coefficients(self.full)), np.zeros(Y.shape[1])
-        train = np.setdiff1d(np.arange(len(Y)), rows)
+        weights, train = np.zeros_like(_coefficients(self.full)), np.setdiff1d(np.arange(len(Y)), rows)
         if not len(train):
-            return weights, constant
+            return weights, np.zeros(Y.shape[1])
         system = self.fitted.system(self.fitted.numbers[train])
         if isinstance(system, PrimalSystem):
             found = system.at(self.solved.alpha).solve(Y[train])
@@ -311,13 +293,11 @@ def held_out_models(fitted: FittedRidge, fold: Array | None = None) -> list[tupl
 
     `fold`: the fold of each training row. The models without single rows are kept until `fitted.known` is cleared.
     """
-    if fold is None and "held-out models" in fitted.known:
-        kept: list[tuple[Array, HeldOutModels]] = fitted.known["held-out models"]
-        return kept
-    own = None if fold is None else fold[fitted.numbers]
-    found = [(mine, HeldOutModels(fitted, group, own)) for group, (mine, _) in enumerate(fitted.systems)]
-    if fold is None:
-        fitted.known["held-out models"] = found
+    known, own = (fitted.known, None) if fold is None else ({}, fold[fitted.numbers])
+    if "held-out models" not in known:
+        groups = enumerate(fitted.systems)
+        known["held-out models"] = [(mine, HeldOutModels(fitted, group, own)) for group, (mine, _) in groups]
+    found: list[tuple[Array, HeldOutModels]] = known["held-out models"]
     return found
 
 
@@ -340,7 +320,8 @@ def interval_bounds(
     diagonal : ndarray of shape (m,) or None
         k(x, x), for method="gaussian" unless the primal was solved.
     """
-    confidence, method = check_confidence(confidence), check_method(method)
+    confidence, known = check_confidence(confidence), isinstance(method, str) and method in METHODS
+    refuse_if(not known, "method", "'jackknife+', 'cv+', 'gaussian' or 'full'", repr(method))  # full: answered before
     if method == "gaussian":
         scale = fitted.evidence()[0]
         variance = scale * fitted.variance(rows, diagonal)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, overload
 
 import numpy as np
 
 from mercer.data.checks import ASYMMETRY, as_numbers, worst_asymmetry
 from mercer.data.rows import Array, Rows, XLike
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, nearest, refuse_if, sentence
 from mercer.kernels.certificate import Witness, witness_of
 from mercer.runtime import promise
 from mercer.text import Shown
@@ -44,12 +43,10 @@ def as_matrix(K: XLike) -> tuple[Array, float]:
         way_out = "Pass the matrix of a kernel, kernel(X), or of a function f(X, Z), mercer.kernels.Custom(f)(X)."
         got = f"{type(K).__name__}" if kind.kind == "O" else f"values of type {kind}"
         raise InputError(sentence("K", "a square matrix of real numbers", got, way_out if callable(K) else ""))
-    if table.ndim != 2 or not table.size:
-        got = f"shape {table.shape}" if table.ndim != 2 else f"{table.shape[0]} x {table.shape[1]}"
-        raise InputError(sentence("K", "a square matrix of at least one row", got))
-    if table.shape[0] != table.shape[1]:
-        got = f"{table.shape[0]} x {table.shape[1]}"
-        raise InputError(sentence("K", "square", got, "To check a kernel on rows X, use check_mercer(kernel, X)."))
+    got = f"{table.shape[0]} x {table.shape[1]}" if table.ndim == 2 else f"shape {table.shape}"
+    refuse_if(table.ndim != 2 or not table.size, "K", "a square matrix of at least one row", got)
+    way_out = "To check a kernel on rows X, use check_mercer(kernel, X)."
+    refuse_if(table.shape[0] != table.shape[1], "K", "square", got, way_out)
     if not np.isfinite(table).all():
         i, j = np.argwhere(~np.isfinite(table))[0]
         raise InputError(sentence("K", "finite", f"{table[i, j]} in row {i}, column {j}"))
@@ -57,80 +54,54 @@ def as_matrix(K: XLike) -> tuple[Array, float]:
     return table, _ROUNDINGS * float(np.finfo(kind if single else np.float64).eps)
 
 
-@dataclass(frozen=True, eq=False)
 class GramSpectrum:
     """The eigenvalues of (K + K') / 2, on which v'Kv depends alone.
 
-    Attributes
+    Parameters
     ----------
-    K : ndarray
+    K : ndarray of shape (n, n)
         The matrix.
     precision : float
         Relative error of its entries.
+
+    Attributes
+    ----------
+    unit : float
+        A power of two near the largest entry: in units of it nothing overflows.
+    symmetric, scaled_values : ndarray
+        (K + K') / 2 in these units, and its eigenvalues, ascending.
+    slack : float
+        n times the precision times the largest |eigenvalue|, in these units. If every entry has an error of at most
+        `precision` times the largest entry, then no eigenvalue is off by more than n times that, and no entry of a
+        positive semi-definite matrix exceeds its largest eigenvalue.
+    smallest, largest, tolerance : float
+        The smallest and the largest eigenvalue, and what rounding may account for.
+    rank : int
+        How many eigenvalues are not zero, but for rounding.
+    sizes : tuple
+        Smallest and largest eigenvalue, tolerance and rank.
+    negative : bool
+        Whether an eigenvalue is negative beyond rounding.
     """
 
-    K: Array
-    precision: float
-
-    @cached_property
-    def unit(self) -> float:
-        """A power of two near the largest entry: in units of it nothing overflows."""
-        largest = float(np.abs(self.K).max())
-        return 2.0 ** (math.frexp(largest)[1] - 1) if largest else 1.0
-
-    @cached_property
-    def symmetric(self) -> Array:
-        """(K + K') / 2 in these units."""
-        n = len(self.K)
+    def __init__(self, K: Array, precision: float) -> None:
+        n, most = len(K), float(np.abs(K).max())
         promise(40 * n * n, f"The spectrum of a matrix of {n} rows", "Check fewer rows, chosen at random.")
-        scaled = self.K / self.unit
-        return scaled if (scaled == scaled.T).all() else 0.5 * scaled + 0.5 * scaled.T
-
-    @cached_property
-    def scaled_values(self) -> Array:
-        """The eigenvalues in these units, ascending."""
-        return np.asarray(np.linalg.eigvalsh(self.symmetric))
-
-    @cached_property
-    def slack(self) -> float:
-        """n times the precision times the largest |eigenvalue|, in these units.
-
-        If every entry has an error of at most `precision` times the largest entry, then no eigenvalue is
-        off by more than n times that, and no entry of a positive semi-definite matrix exceeds its largest eigenvalue.
-        """
-        return len(self.K) * self.precision * float(np.abs(self.scaled_values).max())
-
-    @property
-    def smallest(self) -> float:
-        """The smallest eigenvalue."""
-        return float(self.scaled_values[0]) * self.unit
-
-    @property
-    def largest(self) -> float:
-        """The largest eigenvalue."""
-        return float(self.scaled_values[-1]) * self.unit
-
-    @property
-    def tolerance(self) -> float:
-        """What rounding may account for."""
-        return self.slack * self.unit
-
-    @property
-    def rank(self) -> int:
-        """How many eigenvalues are not zero, but for rounding."""
-        return int((np.abs(self.scaled_values) > self.slack).sum())
-
-    @property
-    def negative(self) -> bool:
-        """Whether an eigenvalue is negative beyond rounding."""
-        return bool(self.scaled_values[0] < -self.slack)
+        self.K, self.unit = K, 2.0 ** (math.frexp(most)[1] - 1) if most else 1.0
+        scaled = K / self.unit
+        self.symmetric = scaled if (scaled == scaled.T).all() else 0.5 * scaled + 0.5 * scaled.T
+        self.scaled_values = values = np.linalg.eigvalsh(self.symmetric)
+        self.slack = n * precision * float(np.abs(values).max())
+        self.smallest, self.largest = float(values[0]) * self.unit, float(values[-1]) * self.unit
+        self.tolerance, self.rank = self.slack * self.unit, int((np.abs(values) > self.slack).sum())
+        self.negative = bool(values[0] < -self.slack)
+        self.sizes = self.smallest, self.largest, self.tolerance, self.rank
 
     def witness(self, rows: Rows | None) -> Witness | None:
         """A few rows that show a negative eigenvalue: as many as it takes, by their weight in its eigenvector."""
         n, count = len(self.K), 1
         order = np.argsort(-np.abs(np.linalg.eigh(self.symmetric)[1][:, 0]), kind="stable")
-        chosen = order[:1]
-        part = self.symmetric[np.ix_(chosen, chosen)]
+        chosen, part = order[:1], self.symmetric[np.ix_(order[:1], order[:1])]
         while count < n and np.linalg.eigvalsh(part)[0] >= -self.slack:
             count = min(n, max(count + 1, count * 3 // 2))  # 1, 2, 3, 4, 6, 9, 13, ..., n
             chosen = np.sort(order[:count])
@@ -188,18 +159,18 @@ class Repair(Shown):
         return table - times * (table @ self.vectors) @ self.vectors.T if times else table.copy()
 
     def __str__(self) -> str:
-        n = len(self.vectors)
+        n, one = len(self.vectors), self.negative == 1
         if not self.negative:
             return f"Nothing to repair: of {n} eigenvalues none is negative beyond rounding."
-        done = {
-            "clip": "clip set it to 0" if self.negative == 1 else "clip set them to 0",
-            "flip": "flip changed its sign" if self.negative == 1 else "flip changed their signs",
-            "shift": f"shift lifted all by {self.added:.4g}",
-        }[self.method]
         new = "Values for new rows need the same transform: report.apply(K_new)."
         if self.method == "shift":
+            done = f"shift lifted all by {self.added:.4g}"
             new = "Values for new rows stay as they are: only the diagonal grows, the same as so much more alpha."
-        were = "was" if self.negative == 1 else "were"
+        elif self.method == "clip":
+            done = f"clip set {'it' if one else 'them'} to 0"
+        else:
+            done = f"flip changed {'its sign' if one else 'their signs'}"
+        were = "was" if one else "were"
         return (
             f"{self.negative} of {n} eigenvalues {were} negative, the smallest {self.smallest:.4g}; {done}.\n"
             f"K changed by {100 * self.change:.3g} % in Frobenius norm.\n{new}"
@@ -268,8 +239,7 @@ def repair(K: XLike, method: str = "clip", *, return_report: bool = False) -> Ar
         got = f"K[{i}, {j}] = {table[i, j]:.6g} and K[{j}, {i}] = {table[j, i]:.6g}"
         raise InputError(sentence("K", "symmetric", got, "If the difference is rounding error, use (K + K.T) / 2."))
     report, mended = _mend(GramSpectrum(table, precision), method)
-    kept = np.float32 if getattr(K, "dtype", None) == np.float32 else np.float64
-    result = mended.astype(kept)
+    result = mended.astype(np.float32 if getattr(K, "dtype", None) == np.float32 else np.float64)
     return (result, report) if return_report else result
 
 
@@ -288,6 +258,5 @@ def _mend(spectrum: GramSpectrum, method: str) -> tuple[Repair, Array]:
         root = vectors * np.sqrt(np.abs(values) if method == "flip" else np.maximum(values, 0.0))
         added, vectors, after = 0.0, vectors[:, values < 0], root @ root.T
         after = 0.5 * (after + after.T)
-    change = float(np.linalg.norm(after - before) / np.linalg.norm(before))
-    unit = spectrum.unit
+    change, unit = float(np.linalg.norm(after - before) / np.linalg.norm(before)), spectrum.unit
     return Repair(method, count, float(values[0]) * unit, change, added * unit, vectors), after * unit

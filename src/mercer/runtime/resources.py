@@ -362,8 +362,7 @@ def each(work: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def run(work: Callable[[Job], object], jobs: Sequence[Job]) -> None:
-    """Do `work` for every job, as `each` does, with BLAS at one thread even for a single job."""
+def run(work: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:
+    """`work` of every job, as `each` has it, all done and with BLAS at one thread even for a single job."""
     with single_threaded_blas():
-        for _ in each(work, jobs):
-            pass
+        return list(each(work, jobs))

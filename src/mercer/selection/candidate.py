@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,13 +11,13 @@ import numpy as np
 
 from mercer.data.checks import sizes
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, MercerError, sentence
+from mercer.errors import MercerError, refuse_if
 from mercer.kernels.base import Kernel
 from mercer.kernels.products import Linear
 from mercer.kernels.tiles import between, blocks
 from mercer.selection.digits import Rounding, lost_labels, tie
-from mercer.selection.removals import Removals, Twins, UsedSets, class_weights, used_only
-from mercer.solvers import DualSystem, PrimalSystem, Solution
+from mercer.selection.removals import Removals, UsedSets, class_weights, twins, used_only
+from mercer.solvers import DualSystem, PrimalSystem
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.gram import training_matrix
 from mercer.solvers.leave_out import Dual, Inverted, LeaveOut, SingularError, Spectral
@@ -106,8 +107,8 @@ class Candidate:
         errors_only: bool = False,
         ranks: bool = False,
     ) -> None:
-        self.errors_only, self.ranks = errors_only, ranks
-        self.kernel, self.rows, self.removals, self.route, self.whole = kernel, rows, removals, route, whole
+        self.kernel, self.rows, self.removals, self.route = kernel, rows, removals, route
+        self.whole, self.errors_only, self.ranks = whole, errors_only, ranks
         self.sets = UsedSets(problem, removals) if sets is None else sets
         # targets in units of their size, so that no coefficient vanishes or overflows
         self.unit, self.targets = sizes(problem.Y), problem.Y.shape[1]
@@ -121,14 +122,14 @@ class Candidate:
             self.shift = np.median(phi, axis=0) if problem.intercept else np.zeros(phi.shape[1])
             phi = phi - self.shift  # which the intercept takes up: features far from zero lose no digits
             self.primal = PrimalSystem(phi, problem.weights, intercept=problem.intercept)
-            self.twins = Twins(phi, self.problem, removals)
+            self.groups, self.first = twins(phi, self.problem, removals)
         else:
             self._prepare_dual()
 
     def _prepare_dual(self) -> None:
         problem, self.new, self.largest = self.problem, None, 0.0
         K = training_matrix(self.kernel, self.rows)
-        self.twins = Twins(K, problem, self.removals)
+        self.groups, self.first = twins(K, problem, self.removals)
         if len(problem.unused_rows):
             self.new = problem.root[:, None] * K[np.ix_(problem.used_rows, problem.unused_rows)]
             K = K[np.ix_(problem.used_rows, problem.used_rows)]
@@ -139,9 +140,8 @@ class Candidate:
         elif self.route == "inverse":
             with np.errstate(over="ignore", invalid="ignore"):
                 self.largest = largest_eigenvalue(K.__matmul__, rich_start(len(K)))
-            if not self.largest < np.inf:
-                what, must_be = f"Values of {self.kernel!r}", "so small that their sums are finite"
-                raise InputError(sentence(what, must_be, "larger ones", "Scale the columns of X."))
+            what, must_be = f"Values of {self.kernel!r}", "so small that their sums are finite"
+            refuse_if(not self.largest < np.inf, what, must_be, "larger ones", "Scale the columns of X.")
         error = self._kernel_error(K) if problem.labels else 1.0
         self.rounding = Rounding(K, self.new, problem, self.removals, self.sets, error)
         self.problem = replace(problem, Y=self.rounding.Y)
@@ -156,7 +156,7 @@ class Candidate:
         used, root, places, nearest = self.problem.used_rows, self.problem.root, *np.tile(np.arange(len(K)), (2, 1))
         for part in blocks(len(K)):
             size = np.abs(K[part])
-            size[places[: len(size)], places[part]] = 0.0
+            np.fill_diagonal(size[:, part], 0.0)
             nearest[part] = size.argmax(axis=1)
         largest, found = np.argsort(-np.abs(K[places, nearest]))[:_PAIRS], 1.0
         for i, j in zip(largest, nearest[largest], strict=True):
@@ -170,42 +170,37 @@ class Candidate:
         """Held-out predictions for one alpha."""
         if self.route == "primal" and alpha <= 0:  # the dual tells which directions are rounding
             return self._dual.at(alpha)
-        found = self._refit_all(alpha) if self.route == "refit" else self._closed_form(alpha)
-        values = self.twins.equalize(found.values[:, : self.targets])
+        if self.route == "refit":
+            found = self._refit_all(alpha)
+        elif self.route == "primal":
+            found = self._read(Explicit(self.primal.at(alpha), self.problem, self.rounded), alpha)
+        else:
+            found = self._closed_form(alpha)
+        values = found.values[:, : self.targets][self.first]
         if found.terms is not None:
             across = self.problem.labels and self.targets > 1
-            values = tie(values, found.terms, self.twins.groups, across=across)
+            values = tie(values, found.terms, self.groups, across=across)
         return replace(found, values=values * self.unit, terms=None)
 
     @cached_property
     def _dual(self) -> Candidate:
-        problem = replace(self.problem, Y=self.problem.Y * self.unit)
-        data = self.kernel, self.rows, problem, self.removals
+        data = self.kernel, self.rows, replace(self.problem, Y=self.problem.Y * self.unit), self.removals
         return Candidate(*data, "spectral", sets=self.sets, errors_only=self.errors_only, ranks=self.ranks)
 
     # -- closed forms ---------------------------------------------------------------------------------
 
     def _closed_form(self, alpha: float) -> HeldOut:
-        if self.route == "primal":
-            return self._read(Explicit(self.primal.at(alpha), self.problem, self.rounded), alpha)
-        try:
-            return self._read(self._leave_out(alpha), alpha)
-        except SingularError:
-            pass
+        data = self.K, alpha, self.problem, self.new
+        with suppress(SingularError):
+            if self.route == "spectral":
+                return self._read(Spectral(self.d, self.U, self.U2, *data, whole=self.whole), alpha)
+            certified, mirrored = self.kernel.verdict()[0] is True, self.sets.scattered or self.ranks
+            left = Inverted.of_matrix(*data, mirrored=mirrored, largest=self.largest, certified=certified)
+            return self._read(left, alpha)
         d, U = np.linalg.eigh(self.K)  # a system that is not positive definite has a spectrum all the same
-        try:
-            return self._read(Spectral(d, U, U * U, self.K, alpha, self.problem, self.new), alpha)
-        except SingularError:
-            return self._refit_all(alpha)
-
-    def _leave_out(self, alpha: float) -> Dual:
-        problem = self.problem
-        if self.route == "spectral":
-            return Spectral(self.d, self.U, self.U2, self.K, alpha, problem, self.new, whole=self.whole)
-        certified, mirrored = self.kernel.verdict()[0] is True, self.sets.scattered or self.ranks
-        return Inverted.of_matrix(
-            self.K, alpha, problem, self.new, mirrored=mirrored, largest=self.largest, certified=certified
-        )
+        with suppress(SingularError):
+            return self._read(Spectral(d, U, U * U, *data), alpha)
+        return self._refit_all(alpha)
 
     def _read(self, left: LeaveOut, alpha: float) -> HeldOut:
         """Read the predictions of every removal from P; refit where P_SS is singular or larger than the rest."""
@@ -219,19 +214,19 @@ class Candidate:
         else:
             done = self._read_groups(left, values)
             E = dict(zip(sets.closed, left.residuals([sets.rows[i] for i in sets.closed]), strict=True))
-            self._read_sets(left, {i: e for i, e in E.items() if e is not None}, alpha, values)
-            again = [i for i in range(len(removals)) if i not in done and E.get(i) is None]
+            read = {i: e for i, e in E.items() if e is not None}
+            self._read_sets(left, read, alpha, values)
+            again = [i for i in range(len(removals)) if i not in done and i not in read]
             refits = sum(i in E or i in sets.grouped for i in again)  # others are larger than what is left
         worst = self._refit_into(values, np.empty(len(values)), again, alpha)
-        condition, terms = left.condition, None
+        condition, terms, labels = left.condition, None, self.problem.labels
         if isinstance(left, Dual):
-            terms = self.rounding.terms(left) if self.ranks or self.problem.labels else None
+            terms = self.rounding.terms(left) if self.ranks or labels else None
             condition = self.rounding.condition(left, values, terms)
-        elif isinstance(left, Explicit) and (self.ranks or self.problem.labels):
+        elif isinstance(left, Explicit) and (self.ranks or labels):
             terms = left.terms()[removals.rows]
-            if self.problem.labels:
-                condition = lost_labels(values, terms, condition, 1.0)
-        cancelled = self.problem.labels and not self.ranks
+            condition = lost_labels(values, terms, condition, 1.0) if labels else condition
+        cancelled = labels and not self.ranks
         cancelled |= self.errors_only and bool(self._has_cancelled(values, left).any())
         return HeldOut(values, max(worst, condition), refits, terms=terms, cancelled=cancelled)
 
@@ -259,8 +254,8 @@ class Candidate:
                 continue
             e, good = more
             found = problem.Y[rows] - e / problem.root[rows, None]
-            small = self._has_cancelled(found, left) & good
-            if small.any():
+            small = np.flatnonzero(self._has_cancelled(found, left) & good)
+            if len(small):
                 direct = left.single_predictions(rows[small], e[small, :t], self.sets.rows[base])
                 found[small, :t] = direct / problem.root[rows[small], None]
             values[removals.starts[members]] = found
@@ -292,13 +287,12 @@ class Candidate:
             others = np.searchsorted(problem.unused_rows, removals.tests[i][~mine])
             if left.new_a is not None and left.new_u is not None and len(others):
                 values[part][~mine] = left.new_a[others] - left.new_u[sets.rows[i]][:, others].T @ e
-        was_read = np.zeros(len(removals), dtype=bool)
-        was_read[list(E)] = True
-        read = np.repeat(was_read, removals.counts)
+        numbers = np.repeat(np.arange(len(removals)), removals.counts)
+        read = np.isin(numbers, list(E))
         weighted = read & (places >= 0)
         values[weighted] = problem.Y[removals.rows[weighted]] - values[weighted] / problem.root[places[weighted], None]
         small = read & self._has_cancelled(values, left)
-        for i in np.unique(np.repeat(np.arange(len(removals)), removals.counts)[small]).tolist():
+        for i in np.unique(numbers[small]).tolist():
             part = removals.part(i)
             direct = self._direct(i, E[i], left, alpha)
             values[part][small[part], : self.targets] = direct[small[part]]
@@ -346,8 +340,9 @@ class Candidate:
         if problem.weights is not None:
             K /= root[train, None] * root[train]
         weights = None if problem.weights is None else root[train] ** 2
-        if problem.balance is not None:
-            weights = self._balance_weights(mask)
+        if problem.balance is not None:  # classes count, and so do their rows, whatever they weigh
+            own = np.ones(int(mask.sum())) if problem.weights is None else problem.weights[mask]
+            weights = (own * class_weights(np.unique(problem.balance[mask], return_inverse=True)[1], own))[own > 0]
         system = DualSystem(K, weights, intercept=problem.intercept)
         # Hardly penalized, a factor may exist by rounding alone; the spectrum tells what is rounding.
         bare = alpha <= len(train) ** 2 * EPS * float(np.median(np.diagonal(K)))
@@ -360,31 +355,17 @@ class Candidate:
         if self.new is not None and not mine.all():
             others = np.searchsorted(problem.unused_rows, test[~mine])
             against[~mine] = (self.new[np.ix_(train, others)] / root[train, None]).T
-        return self._predict_from(against, solution)
-
-    def _predict_from(self, against: Array, solution: Solution) -> tuple[Array, Array, float]:
-        values, condition = against @ solution.dual + solution.intercept, solution.route.condition
-        dual = solution.dual[:, : self.targets]
-        terms = np.abs(against) @ np.abs(dual).max(axis=1) + float(self.problem.intercept)
-        if self.problem.labels:
-            condition = lost_labels(values[:, : self.targets], terms, condition, self.rounding.error)
+        values, condition, t = against @ solution.dual + solution.intercept, solution.route.condition, self.targets
+        terms = np.abs(against) @ np.abs(solution.dual[:, :t]).max(axis=1) + float(problem.intercept)
+        if problem.labels:
+            condition = lost_labels(values[:, :t], terms, condition, self.rounding.error)
         return values, terms, condition
-
-    def _balance_weights(self, mask: Array) -> Array:
-        """Weights of the training rows that have one; classes count, and so do their rows, whatever they weigh."""
-        problem = self.problem
-        own = np.ones(int(mask.sum())) if problem.weights is None else problem.weights[mask]
-        _, numbers = np.unique(problem.balance[mask], return_inverse=True)  # type: ignore[index]
-        weights = own * class_weights(numbers, own)
-        return np.asarray(weights[own > 0])
 
     def _refit_primal(self, train: Array, test: Array, alpha: float) -> tuple[Array, Array, float]:
         """Refit through explicit features; every row has a positive weight with this method."""
-        problem = self.problem
+        problem, phi = self.problem, self.primal.features
         weights = None if problem.weights is None else problem.weights[train]
-        phi = self.primal.features
-        system = PrimalSystem(phi[train], weights, intercept=problem.intercept)
-        solution = system.at(alpha).solve(problem.Y[train])
+        solution = PrimalSystem(phi[train], weights, intercept=problem.intercept).at(alpha).solve(problem.Y[train])
         if solution.primal is None:
             raise MercerError("Internal error: the primal solution has no weights.")
         w, condition = np.abs(solution.primal).max(axis=1), solution.route.condition

@@ -54,7 +54,7 @@ class Rounding:
         self.K, self.new, self.problem, self.removals, self.sets, self.error = K, new, problem, removals, sets, error
         self.t = problem.Y.shape[1]
         self._roots = np.asarray(np.sqrt(np.abs(np.diagonal(K))))
-        self._root, self._whole = float(_size(self._roots)), _size(problem.Y)
+        self._root, self._whole = (np.sqrt(np.mean(values**2, axis=0)) for values in (self._roots, problem.Y))
         self._noise = np.random.default_rng(0).normal(size=(2, len(problem.used_rows)))
         noise = np.zeros((problem.n, 2))
         noise[problem.used_rows, 0] = self._noise[0] * self._roots / problem.root
@@ -85,8 +85,7 @@ class Rounding:
             return left.condition
         sizes = left.rounding()
         a = _norms(left.a[:, : self.t] / np.sqrt(sizes)[:, None])
-        lost = np.append(self._intercepts(left) / a, (sizes / np.abs(left.diagonal())).max())
-        return left.condition * _worst(lost)
+        return left.condition * _worst(np.append(self._intercepts(left) / a, (sizes / np.abs(left.diagonal())).max()))
 
     def _intercepts(self, left: Dual) -> Array:
         """Size of what is subtracted for the intercept in P V Y, in units of the roots of `left.rounding()`."""
@@ -122,12 +121,11 @@ class Rounding:
         p[problem.used_rows] = problem.root * np.sqrt(left.rounding())
         E = np.column_stack([E, p[rows, None] * E[:, :t]])
         group, counts, largest = self._groups
-        if len(counts) == 1:
-            sums = np.einsum("ij,ij->j", E, E)[None]
-        else:
-            sums = np.column_stack([np.bincount(group, column) for column in (E * E).T])
-        E = np.sqrt(sums / counts)
-        E, known, inverse, scaled = E[:, :t], E[:, t : t + 1], E[:, t + 1 : t + 2], E[:, t + 2 :]
+        alone = len(counts) == 1
+        sums = (
+            np.einsum("ij,ij->j", E, E)[None] if alone else np.stack([np.bincount(group, e) for e in (E * E).T], axis=1)
+        )
+        E, known, inverse, scaled = np.split(np.sqrt(sums / counts), [t, t + 1, t + 2], axis=1)
         size = _norms(self._roots[:, None] * left.a[:, :t])
         if isinstance(left, Spectral):  # errors of eigenvalues are relative to the largest
             size = left.largest * _norms(left.a[:, :t]) / self._root
@@ -152,9 +150,7 @@ class Rounding:
             K = np.abs(self.K[rows])
             K[np.arange(len(rows)), rows] = 0.0
             found[removals.starts[members]] += K @ kept / problem.root[rows]
-        for i in range(len(removals)):
-            if i in sets.grouped:
-                continue
+        for i in sorted(set(range(len(removals))) - sets.grouped):
             test, kept = removals.tests[i], a.copy()
             kept[sets.rows[i]] = 0.0
             places = problem.place[test]
@@ -165,11 +161,6 @@ class Rounding:
                 terms[~mine] = np.abs(self.new[:, others]).T @ kept
             found[removals.part(i)] += terms
         return found
-
-
-def _size(values: Array) -> Array:
-    """Root of the mean square of each column."""
-    return np.asarray(np.sqrt(np.mean(values**2, axis=0)))
 
 
 def _norms(table: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -33,17 +34,17 @@ _TAIL = 0.025  # share of the values on each side that the spread of a column is
 _ROUNDING = 1e-12  # relative range below which a column is constant
 _LEAST_SPREAD, _MOST_SPREAD = 1e-140, 1e140  # so that widths and squared distances are numbers
 _UNLIKE = 100.0  # ratio of the spreads of columns beyond which one width cannot fit all of them
-_WIDTHS = 10
-_ALPHAS = 13
+_WIDTHS, _ALPHAS = 10, 13  # rungs of default ladders
 _BY_WIDTH: dict[str, type[Kernel]] = {
-    "gaussian": Gaussian,
-    "rbf": Gaussian,
-    "laplacian": Laplacian,
-    "matern": Matern,
+    "gaussian": Gaussian, "rbf": Gaussian, "laplacian": Laplacian, "matern": Matern,
     "rational_quadratic": RationalQuadratic,
-}
+}  # fmt: skip
+_POWERS = [Polynomial(degree) for degree in (1, 2, 3, 4, 5)]
+_WITHOUT_WIDTH: dict[str, Sequence[Kernel]] = {
+    "linear": [Linear()], "polynomial": _POWERS, "poly": _POWERS, "cosine": [Cosine()], "precomputed": [Precomputed()],
+}  # fmt: skip
 BY_WIDTH = tuple(_BY_WIDTH)
-FAMILIES = (*_BY_WIDTH, "linear", "polynomial", "poly", "cosine", "precomputed")
+FAMILIES = (*_BY_WIDTH, *_WITHOUT_WIDTH)
 
 
 def resolve_kernels(kernels: Kernel | str | Iterable[object], rows: Rows) -> list[Kernel]:
@@ -60,18 +61,16 @@ def resolve_kernels(kernels: Kernel | str | Iterable[object], rows: Rows) -> lis
         return [kernels]
     if isinstance(kernels, str):
         return _family(kernels, rows)
-    try:
+    listed: list[object] = []
+    with suppress(TypeError):
         listed = list(kernels)
-    except TypeError:
-        listed = []
     refuse_if(not listed, "kernels", "a kernel, a list of kernels or a kernel name", repr(kernels))
-    return [kernel for item in listed for kernel in _member(item, rows)]
-
-
-def _member(item: object, rows: Rows) -> list[Kernel]:
-    if isinstance(item, Kernel | str):
-        return resolve_kernels(item, rows)
-    raise InputError(sentence("Every item of kernels", "a kernel or a kernel name", repr(item)))
+    found: list[Kernel] = []
+    for item in listed:
+        if not isinstance(item, Kernel | str):
+            raise InputError(sentence("Every item of kernels", "a kernel or a kernel name", repr(item)))
+        found += resolve_kernels(item, rows)
+    return found
 
 
 def _family(name: str, rows: Rows) -> list[Kernel]:
@@ -81,15 +80,8 @@ def _family(name: str, rows: Rows) -> list[Kernel]:
         spreads = _check_spreads(column_spreads(rows))
         ladder = width_ladder(rows, manhattan=make is Laplacian, spreads=spreads)
         return [make(float(width) if spreads is None else round_rungs(width * spreads)) for width in ladder]
-    match plain:
-        case "linear":
-            return [Linear()]
-        case "cosine":
-            return [Cosine()]
-        case "polynomial" | "poly":
-            return [Polynomial(degree) for degree in (1, 2, 3, 4, 5)]
-        case "precomputed":
-            return [Precomputed()]
+    if plain in _WITHOUT_WIDTH:
+        return [*_WITHOUT_WIDTH[plain]]
     if "(" in name:
         return [parse(name)]
     raise InputError(f"There is no kernel {name!r}. {nearest(plain, FAMILIES)}")
@@ -178,9 +170,9 @@ def width_ladder(rows: Rows, *, manhattan: bool = False, spreads: Array | None =
     positive = distances[distances > 0]
     if not positive.size:
         return np.ones(1)
-    if not np.isfinite(positive).all():
-        must_be = "below 1e150 in absolute value, so that squared distances are finite"
-        raise InputError(sentence("X", must_be, f"{np.abs(values).max():.3g}", "Scale the columns of X."))
+    must_be = "below 1e150 in absolute value, so that squared distances are finite"
+    got = f"{np.abs(values).max():.3g}"
+    refuse_if(not np.isfinite(positive).all(), "X", must_be, got, "Scale the columns of X.")
     short, long = np.quantile(positive, [0.1, 0.9])
     return round_rungs(np.geomspace(0.25 * short, 8.0 * long, _WIDTHS))
 
@@ -197,14 +189,12 @@ def resolve_alphas(alphas: AlphaLike, kernels: Sequence[Kernel], rows: Rows, n: 
     """
     if alphas is None:
         return _alpha_ladder(kernels, rows, len(rows) if n is None else n)
-    try:
+    given = np.empty(0)
+    with suppress(TypeError, ValueError):
         given = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-    except (TypeError, ValueError):
-        given = np.array([np.nan])
-    if given.ndim != 1 or not given.size or not (np.isfinite(given) & (given >= 0)).all():
-        raise InputError(
-            sentence("alphas", "finite, non-negative numbers", repr(alphas), "Use numbers such as 0.01, 0.1 and 1.")
-        )
+    invalid = given.ndim != 1 or not given.size or not (np.isfinite(given) & (given >= 0)).all()
+    way_out = "Use numbers such as 0.01, 0.1 and 1."
+    refuse_if(invalid, "alphas", "finite, non-negative numbers", repr(alphas), way_out)
     return given
 
 
@@ -238,47 +228,46 @@ _MATTERS = 0.1  # standard errors: a gain that is worth a wider grid
 _SIX_DIGITS = 1e-9
 
 
+def _beyond(ladder: Array, chosen: Sequence[float], furthest: float, begin: float | None = None) -> Array:
+    """Three rungs beyond the end of an ascending ladder that one of those chosen is on; none where none is.
+
+    As far apart as the last two, at least a fifth, so that they are new when rounded, and at most `furthest` times.
+    They begin at that end, or as far from `begin`.
+    """
+    if len(ladder) >= 3 and ladder[-1] in chosen and ladder[-1] < 1e12:
+        edge, ratio = ladder[-1], max(ladder[-1] / max(ladder[-2], ladder[-1] / furthest), _LEAST)
+    elif len(ladder) >= 3 and ladder[0] in chosen and ladder[0] > 1e-12:
+        edge, ratio = ladder[0], min(max(ladder[0] / ladder[1], 1.0 / furthest), 1.0 / _LEAST)
+    else:
+        return np.empty(0)
+    return round_rungs((edge if begin is None else begin) * ratio ** np.arange(1, 4))
+
+
 def further_alphas(table: SearchTable, choice: Winner) -> Array:
     """Three rungs beyond the edge of the ladder that the best candidate is on; none where it does not, nor where
     the next rung inward scores the same.
     """
-    alphas = np.unique(table.alphas)
+    mean, alphas = table.mean[choice.kernel], table.alphas
     if len(alphas) < 3:
         return np.empty(0)
-    mean = table.mean[choice.kernel]
-    chosen = [float(table.alphas[a]) for t, a in enumerate(choice.alphas) if mean[_inward(table, a), t] != mean[a, t]]
-    if any(alpha == alphas[-1] for alpha in chosen) and alphas[-1] < 1e12:
-        return _beyond(alphas[-1], alphas[-1] / max(alphas[-2], alphas[-1] / 10))
-    if any(alpha == alphas[0] for alpha in chosen) and alphas[0] > 1e-12:
-        return _beyond(alphas[0], max(alphas[0] / alphas[1], 0.1))
-    return np.empty(0)
-
-
-def _beyond(edge: float, ratio: float) -> Array:
-    """Three further rungs: as far apart as the last two, but at least a fifth, so that they are new when rounded."""
-    ratio = max(ratio, _LEAST) if ratio > 1 else min(ratio, 1.0 / _LEAST)
-    return round_rungs(edge * ratio ** np.arange(1, 4))
+    chosen = [float(alphas[a]) for t, a in enumerate(choice.alphas) if mean[_inward(table, a), t] != mean[a, t]]
+    return _beyond(np.unique(alphas), chosen, 10.0)
 
 
 def further_kernels(table: SearchTable, choice: Winner) -> list[Kernel]:
     """Three widths beyond the edge that the best candidate is on, where the kernels are a ladder of widths."""
     winner = table.kernels[choice.kernel]
-    sizes = np.unique([_size(kernel) for kernel in table.kernels if _same_but_size(kernel, winner)])
-    if len(sizes) < 3:
-        return []
-    own, width = _size(winner), np.asarray(winner.get_params()["width"], dtype=np.float64)
-    step = sizes[-1] / sizes[-2] if own == sizes[-1] and own < 1e12 else 1.0
-    step = sizes[0] / sizes[1] if own == sizes[0] and own > 1e-12 else step
-    factors = np.empty(0) if step == 1.0 else _beyond(1.0, step)
+    alike = [_size(kernel) for kernel in table.kernels if _same_but_size(kernel, winner)]
+    factors = _beyond(np.unique(alike), [_size(winner)] if alike else [], np.inf, begin=1.0)
+    width = np.asarray(winner.get_params().get("width"), dtype=np.float64)
     wider = [round_rungs(np.ravel(width * factor)) for factor in factors]
     return [winner.set_params(width=float(w[0]) if width.ndim == 0 else w) for w in wider]
 
 
 def _inward(table: SearchTable, a: int) -> int:
     """Number of the alpha next to this one, towards the middle of the ladder from its ends."""
-    order = np.argsort(table.alphas, kind="stable")
-    place = int(np.flatnonzero(order == a)[0])
-    return int(order[1] if place == 0 else order[place - 1])
+    order = np.argsort(table.alphas, kind="stable").tolist()
+    return int(order[abs(order.index(a) - 1)])
 
 
 def beyond_edges(
@@ -298,7 +287,9 @@ def beyond_edges(
         gains = any(mean[k, a, t] - mean[k, _inward(table, a), t] > _MATTERS * error[k, a, t] for t, a in ends)
         rungs = rungs[rungs >= _SIX_DIGITS * table.alphas.max()] if gains else rungs[:0]
     if wider and default[0]:
-        other = _next_width(table, k)
+        winner = table.kernels[k]
+        others = [i for i, kernel in enumerate(table.kernels) if i != k and _same_but_size(kernel, winner)]
+        other = min(others, key=lambda i: abs(np.log(_size(table.kernels[i]) / _size(winner))))
         gains = any(mean[k, a, t] - mean[other, a, t] > _MATTERS * error[k, a, t] for t, a in chosen)
         wider = wider if gains else []
     return wider, rungs
@@ -316,24 +307,17 @@ def edges_in_words(
     `asked`: whether the kernels, and the alphas, are looked at.
     """
     edges, (wider, rungs) = [], beyond_edges(table, choice, folds, default)
-    wider = wider if asked[0] else []
     if len(rungs) and asked[1]:
-        low = rungs[0] < table.alphas.min()
-        edge = table.alphas.min() if low else table.alphas.max()
-        edges.append(f"its alpha, {edge:.3g}, is the {'smallest' if low else 'largest'}")
-    if wider:
+        edge, which = (
+            (table.alphas.min(), "smallest") if rungs[0] < table.alphas.min() else (table.alphas.max(), "largest")
+        )
+        edges.append(f"its alpha, {edge:.3g}, is the {which}")
+    if wider and asked[0]:
         winner = table.kernels[choice.kernel]
         one, own = np.ndim(winner.get_params()["width"]) == 0, _size(winner)
         words = f"its width, {own:.3g}, is" if one else f"its widths, {own:.3g} in the mean, are"
         edges.append(f"{words} the {'largest' if _size(wider[0]) > own else 'smallest'}")
     return edges
-
-
-def _next_width(table: SearchTable, kernel: int) -> int:
-    """The kernel of the same family whose width is nearest."""
-    winner = table.kernels[kernel]
-    others = [k for k, each in enumerate(table.kernels) if k != kernel and _same_but_size(each, winner)]
-    return min(others, key=lambda k: abs(np.log(_size(table.kernels[k]) / _size(winner))))
 
 
 def _size(kernel: Kernel) -> float:
@@ -354,13 +338,12 @@ def _same_but_size(kernel: Kernel, other: Kernel) -> bool:
 
 def warn_of_scales(kernels: Sequence[Kernel], rows: Rows) -> None:
     """Warn if columns differ by orders of magnitude and a kernel has one width for all of them."""
-    single = next((kernel for kernel in kernels if _has_one_width(kernel)), None)
+    single = next(filter(_has_one_width, kernels), None)
     with np.errstate(over="ignore"):
         spreads = None if single is None else column_spreads(rows)
     if spreads is None:
         return
-    span, size = np.ptp(rows.values, axis=0), np.abs(rows.values).max(axis=0)
-    varies = np.flatnonzero(span > _ROUNDING * size)
+    varies = np.flatnonzero(np.ptp(rows.values, axis=0) > _ROUNDING * np.abs(rows.values).max(axis=0))
     if not len(varies) or spreads[varies].max() <= _UNLIKE * spreads[varies].min():
         return
     least, most = (int(varies[place]) for place in (spreads[varies].argmin(), spreads[varies].argmax()))

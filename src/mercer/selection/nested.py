@@ -20,11 +20,13 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime.progress import Progress
-from mercer.selection.plan import SCORE_BYTES, Plan
+from mercer.selection.outcome import Outcome
+from mercer.selection.plan import Plan
 from mercer.selection.removals import Removals
 from mercer.selection.scoring import Truth
 from mercer.selection.search import Search
-from mercer.selection.table import SearchTable, Winner
+from mercer.selection.table import SearchTable
+from mercer.solvers.plan import digits_left
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +53,9 @@ class NestedSets:
     @cached_property
     def everything(self) -> Removals:
         """Outer sets, then inner ones."""
-        bases = None
-        if self.pairs.bases is not None:
-            bases = np.concatenate([np.full(len(self.outer), -1), self.pairs.bases])
-        return Removals([*self.outer.sets, *self.pairs.sets], [*self.outer.tests, *self.pairs.tests], bases)
+        own, pairs = self.outer, self.pairs
+        bases = None if pairs.bases is None else np.append(np.full(len(own), -1), pairs.bases)
+        return Removals([*own.sets, *pairs.sets], [*own.tests, *pairs.tests], bases)
 
 
 def other_folds(folds: Folds) -> NestedSets:
@@ -93,44 +94,6 @@ def own_folds(folds: Folds, inner: Callable[[Array], Folds]) -> NestedSets:
     return NestedSets(outer, removals, removals, np.array(owner))
 
 
-@dataclass(frozen=True, eq=False)
-class NestedRun:
-    """Raw outcome of a nested cross-validation.
-
-    Attributes
-    ----------
-    choices : list of Winner
-        The best candidate within each outer training part.
-    inner_best : ndarray of shape (outer splits,)
-        Its inner score.
-    scores : ndarray of shape (outer splits,)
-        Its score on the outer test rows.
-    predictions : ndarray of shape (repeats, n, t)
-        Outer held-out values.
-    labels : ndarray of shape (repeats, n) or None
-        Outer held-out labels of a classifier.
-    condition : float
-        The worst among the best candidates' systems.
-    plan : Plan
-        By which route.
-    """
-
-    choices: list[Winner]
-    inner_best: Array
-    scores: Array
-    predictions: Array
-    labels: Array | None
-    condition: float
-    plan: Plan
-
-
-def nested_plan(search: Search, layout: NestedSets, kernels: Sequence[Kernel], alphas: Array) -> Plan:
-    """The route for all inner and outer fits."""
-    kept = SCORE_BYTES * len(layout.inner) * search.scored_targets
-    kept += 8 * search.problem.Y.shape[1] * len(layout.outer.rows)
-    return search.plan_for(layout.everything, kernels, alphas, kept, nested=True)
-
-
 @underflow_is_zero
 def run_nested(
     search: Search,
@@ -139,29 +102,40 @@ def run_nested(
     inner: Callable[[Array], Folds] | None,
     rule: str,
     verbose: int = 0,
-) -> NestedRun:
-    """All inner and outer fits of all candidates, and the best candidate of every outer fold."""
+) -> tuple[Outcome, float, str]:
+    """All inner and outer fits of all candidates, the best one of every outer fold.
+
+    Returns the outcome, the worst condition of the best candidates, and the route. `inner` draws splits within the
+    rows of an outer training part; None is the other outer folds.
+    """
     layout = other_folds(search.folds) if inner is None else own_folds(search.folds, inner)
-    plan = nested_plan(search, layout, kernels, alphas)
+    plan = search.plan(kernels, alphas, removals=layout.everything, scored=len(layout.inner))
     table, owner, outer_values = _try_candidates(search, layout, kernels, alphas, plan, verbose)
-    choices, best, worst = [], np.empty(len(layout.outer)), 1.0
+    chosen, best, worst = [], np.empty(len(layout.outer)), 1.0
     values = np.empty_like(outer_values[0, 0])
     for o in range(len(layout.outer)):
         part = replace(table, scores=table.scores[:, :, owner == o])
-        choice = part.choose(rule, _inner_folds(layout, o, search.problem.n), search.failures)
+        mine = np.flatnonzero(layout.owner == o)
+        rest = [np.delete(np.arange(search.problem.n), layout.inner.sets[i]) for i in mine]
+        splits = tuple(Split(train, layout.inner.tests[i]) for train, i in zip(rest, mine, strict=True))
+        choice = part.choose(rule, Folds(search.problem.n, (splits,), "inner"), search.failures)
         where = layout.outer.part(o)
-        columns = choice.alphas if len(choice.alphas) == values.shape[1] else choice.alphas * values.shape[1]
-        for column, a in enumerate(columns):
+        for column, a in enumerate(np.broadcast_to(choice.alphas, values.shape[1])):
             values[where, column] = outer_values[choice.kernel, a, where, column]
-        best[o] = float(np.mean([part.mean[choice.kernel, a, j] for j, a in enumerate(choice.alphas)]))
+        best[o] = part.best_score(choice)
         worst = max(worst, part.worst_condition(choice))
-        choices.append(choice)
-    scores = search.scoring.by_split(search.pooled_truth if search.pool_only else search.truth, values)
+        chosen.append({"kernel": kernels[choice.kernel], "alpha": search.alpha_of(alphas, choice)})
+    scores = search.scoring.by_split(search.scored_truth, values)
     if search.pool_only:
         ends = np.cumsum([len(repeat) for repeat in search.folds.repeats])
         best = np.array([part.mean() for part in np.split(best, ends[:-1])])
-    labels = None if search.classes is None else search.labels_by_repeat(search.truth.outcome(values))
-    return NestedRun(choices, best, scores, search.by_repeat(values), labels, worst, plan)
+    outcome = Outcome.of_splits(
+        "nested cross-validation", scores, search.folds, search.scoring, base=search.baseline(),
+        predictions=search.predictions(values), route=f"closed form, method {plan.chosen.name}",
+        digits=digits_left(worst), chosen=chosen, inner_scores=best.reshape(len(search.folds.repeats), -1),
+        candidates=len(kernels) * len(alphas), plan=plan,
+    )  # fmt: skip
+    return outcome, worst, plan.chosen.name
 
 
 def _try_candidates(
@@ -193,17 +167,7 @@ def _inner_truth(search: Search, layout: NestedSets) -> tuple[Truth, slice | Arr
         return search.truth_of(inner), slice(None)
     mine = [np.flatnonzero(layout.owner == o) for o in range(len(layout.outer))]
     order = np.concatenate(mine)
-    together = Removals(list(layout.outer.sets), [np.concatenate([inner.tests[i] for i in each]) for each in mine])
+    together = Removals(layout.outer.sets, [np.concatenate([inner.tests[i] for i in each]) for each in mine])
     fits = Removals([inner.sets[i] for i in order], [inner.tests[i] for i in order])
     place = np.concatenate([np.arange(inner.part(i).start, inner.part(i).stop) for i in order])
     return search.truth_of(together, fits), place
-
-
-def _inner_folds(layout: NestedSets, o: int, n: int) -> Folds:
-    """The inner splits of an outer one of n rows, for standard errors."""
-    mine = np.flatnonzero(layout.owner == o)
-    everything = np.arange(n)
-    splits = tuple(
-        Split(np.setdiff1d(everything, layout.inner.sets[i], assume_unique=True), layout.inner.tests[i]) for i in mine
-    )
-    return Folds(n, (splits,), "inner")

@@ -66,15 +66,10 @@ class Measure:
 
     def value(self, score: Any) -> Any:
         """The number that is told, of one score or of an array."""
-        match self.kind:
-            case "root":
-                root = np.sqrt(np.maximum(-score, 0.0))
-                return root if np.ndim(score) else float(root)
-            case "minus":
-                return -score
-            case "share":
-                return 1.0 - score
-        return score
+        if self.kind == "root":
+            root = np.sqrt(np.maximum(-score, 0.0))
+            return root if np.ndim(score) else float(root)
+        return {"minus": -score, "share": 1.0 - score}.get(self.kind, score)
 
     def spread(self, standard_error: Any, score: Any) -> Any:
         """Its standard error, from that of the score."""
@@ -170,10 +165,8 @@ class Outcome(Shown):
     @classmethod
     def of_splits(cls, kind: str, scores: Array, folds: Folds, how: Scoring, **found: Any) -> Outcome:
         """The outcome of one score for each split, or for each repeat."""
-        error = standard_error(scores, held_out_ratio(folds))
-        shaped = scores.reshape(len(folds.repeats), -1)
-        measure = Measure.of(how.name)
-        return cls(measure, how.name, shaped, float(scores.mean()), float(error), kind, folds.label, **found)
+        error, shaped = float(standard_error(scores, held_out_ratio(folds))), scores.reshape(len(folds.repeats), -1)
+        return cls(Measure.of(how.name), how.name, shaped, float(scores.mean()), error, kind, folds.label, **found)
 
     @property
     def how(self) -> str:
@@ -236,9 +229,8 @@ class Outcome(Shown):
     @property
     def all_rows_words(self) -> str:
         """The sentence about what was computed from all rows; empty where everything was computed in every fold."""
-        if not self.from_all_rows:
-            return ""
-        return f"Computed once from all rows, held-out rows included: {'; '.join(self.from_all_rows)}."
+        words = f"Computed once from all rows, held-out rows included: {'; '.join(self.from_all_rows)}."
+        return words if self.from_all_rows else ""
 
     def plot(self, ax: Axes | None = None) -> Any:
         """Draw the score of every fold, with the inner score of what it chose.
@@ -261,17 +253,16 @@ class Outcome(Shown):
         if self.measures:
             told, errors = zip(*self.measures.values(), strict=True)
             return {"measure": list(self.measures), "value": list(told), "standard error": list(errors)}
-        places = list(np.ndindex(*self.scores.shape[:2]))
-        found: dict[str, list[Any]] = {"repeat": [p[0] + 1 for p in places], "fold": [p[1] + 1 for p in places]}
+        repeats, folds = (np.indices(self.scores.shape[:2]).reshape(2, -1) + 1).tolist()
+        found: dict[str, list[Any]] = {"repeat": repeats, "fold": folds}
         if self._chose_by_fold:
-            found["kernel"] = [repr(choice["kernel"]) for choice in self.chosen]
-            found["alpha"] = [choice["alpha"] for choice in self.chosen]
-            found["inner score"] = np.ravel(self.inner_scores).tolist()  # type: ignore[arg-type]
-        for which, values in (("score", self.scores), ("error", self.errors)):
-            if which == "score" or self.measure.smaller_is_better:
-                by_target = values.reshape(len(places), -1).T.tolist()
-                names = [which] if len(by_target) == 1 else [f"{which} {place}" for place in range(len(by_target))]
-                found |= zip(names, by_target, strict=True)
+            found |= {"kernel": [repr(choice["kernel"]) for choice in self.chosen]}
+            found |= {"alpha": [choice["alpha"] for choice in self.chosen]}
+            found |= {"inner score": np.ravel(self.inner_scores).tolist()}  # type: ignore[arg-type]
+        for which, values in [("score", self.scores), ("error", self.errors)][: 1 + self.measure.smaller_is_better]:
+            by_target = values.reshape(len(folds), -1).T.tolist()
+            names = [which] if len(by_target) == 1 else [f"{which} {place}" for place in range(len(by_target))]
+            found |= zip(names, by_target, strict=True)
         return found
 
     @property
@@ -279,55 +270,41 @@ class Outcome(Shown):
         """Whether every score has a choice of its own; scores of pooled folds have none."""
         return len(self.chosen) == self.scores.size
 
-    def __str__(self) -> str:
-        return self._measures_text() if self.measures else self._error_text()
-
     def _measures_text(self) -> str:
-        shown = [
-            (name, plain(value), "" if math.isnan(by) else plain(by, 2)) for name, (value, by) in self.measures.items()
-        ]
+        shown = [(name, plain(v), "" if math.isnan(by) else plain(by, 2)) for name, (v, by) in self.measures.items()]
         parts = [text_table(["measure", "value", "+-"], shown)]
         for title, (header, rows) in self.tables.items():
-            cells = [tuple(plain(c) if isinstance(c, float) else c for c in row) for row in rows]
+            cells = [[plain(c) if isinstance(c, float) else c for c in row] for row in rows]
             parts.append(f"{title}\n\n{text_table(header, cells)}")
         return "\n\n".join([*parts, *self.notes])
 
-    def _error_text(self) -> str:
-        told = numbers_text(self.error)
+    def __str__(self) -> str:
+        if self.measures:
+            return self._measures_text()
         known = not np.isnan(self.standard_error).all()
-        told += f" +- {numbers_text(self.error_standard_error, 2)}" * known
+        told = numbers_text(self.error) + f" +- {numbers_text(self.error_standard_error, 2)}" * known
         notes = ["one standard error" if known else "one score, so no standard error", self.how, self.route]
         words = f"Out-of-sample {self.measure.name}: {told} ({'; '.join(filter(None, notes))})"
         compared = not np.isnan(self.base).all()
         words += f"; baseline {numbers_text(self.baseline)}." if compared else "."
-        if compared and not self.useful:
-            words += f" {doubt(told, numbers_text(self.baseline))}"
-        if self.coverage is not None:
-            words += f" 90 % intervals contain {100 * self.coverage:.0f} %."
-        if self.inner_scores is not None:
-            words += f"\n{self._choice_words()}"
-        if not self._chose_by_fold or self.inner_scores is None:
+        words += f" {doubt(told, numbers_text(self.baseline))}" if compared and not self.useful else ""
+        words += "" if self.coverage is None else f" 90 % intervals contain {100 * self.coverage:.0f} %."
+        if self.inner_scores is None:
             return words
-        by_fold = zip(self.chosen, self.inner_scores.ravel(), self.scores.ravel(), strict=True)
-        rows = [
-            [i + 1, repr(choice["kernel"]), numbers_text(choice["alpha"], 3), float(inner), float(outer)]
-            for i, (choice, inner, outer) in enumerate(by_fold)
-        ]
-        return words + "\n\n" + text_table(["fold", "kernel", "alpha", "inner", "outer"], rows)
-
-    def _choice_words(self) -> str:
-        """How optimistic the score is that was chosen by, and whether the folds agree about the choice."""
         distinct = len({(repr(choice["kernel"]), str(choice["alpha"])) for choice in self.chosen})
-        agreed = (
-            f"The outer folds chose {distinct} candidates"
-            if distinct > 1
-            else "All outer folds chose the same candidate"
-        )
+        agreed = f"The outer folds chose {distinct} candidates"
+        agreed = agreed if distinct > 1 else "All outer folds chose the same candidate"
         cause = "selection and scoring use the same folds" if self.candidates > 1 else "folds of different size"
-        return (
-            f"Cross-validation score of the best candidate ({self.scoring}): {self.mean + self.optimism:.4g}, "
+        words += (
+            f"\nCross-validation score of the best candidate ({self.scoring}): {self.mean + self.optimism:.4g}, "
             f"optimistic by {self.optimism:.2g} ({cause}). {agreed}."
         )
+        if not self._chose_by_fold:
+            return words
+        inner, outer = self.inner_scores.ravel().tolist(), self.scores.ravel().tolist()
+        chosen = [(repr(choice["kernel"]), numbers_text(choice["alpha"], 3)) for choice in self.chosen]
+        rows = [(i + 1, *chosen[i], inner[i], outer[i]) for i in range(len(chosen))]
+        return words + "\n\n" + text_table(["fold", "kernel", "alpha", "inner", "outer"], rows)
 
 
 def numbers_text(numbers: Any, digits: int = 4) -> str:

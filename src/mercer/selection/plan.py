@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,23 +66,21 @@ def measure(size: int = 1000) -> Rates:
     K.flat[:: size + 1] += 1.0
     cube = float(size) ** 3
 
-    def seconds(work: Callable[[], object]) -> float:
-        return min(timeit.repeat(work, number=1, repeat=3))
-
     def invert() -> None:
         A = K.copy()
         potrf(A)
         potri(A)
 
     small = K[:200, :200]
-    return Rates(
-        product=2 * cube / seconds(lambda: K @ K),
-        cholesky=cube / 3 / seconds(lambda: potrf(K.copy())),
-        inverse=cube / seconds(invert),
-        small=200.0**3 / 3 / seconds(lambda: potrf(small.copy())),
-        spectrum=cube / seconds(lambda: np.linalg.eigh(K)),
-        values=size * size / seconds(lambda: Gaussian(2.0)(X)),
-    )
+    work: dict[str, tuple[float, Callable[[], object]]] = {
+        "product": (2 * cube, lambda: K @ K),
+        "cholesky": (cube / 3, lambda: potrf(K.copy())),
+        "inverse": (cube, invert),
+        "small": (200.0**3 / 3, lambda: potrf(small.copy())),
+        "spectrum": (cube, lambda: np.linalg.eigh(K)),
+        "values": (size * size, lambda: Gaussian(2.0)(X)),
+    }
+    return Rates(**{name: flops / min(timeit.repeat(do, number=1, repeat=3)) for name, (flops, do) in work.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +143,8 @@ class SearchWork:
         """Kernels held at once, so that every thread has work to the end: each its own eigendecomposition, or
         enough candidates to share out.
         """
-        if self.n > (2500 if route == "spectral" else 4000):
-            return 1
-        wanted = self.threads if route == "spectral" else math.ceil(8 / max(1, self.alphas))
-        return min(self.kernels, max(1, wanted))
+        most, few = (2500, self.threads) if route == "spectral" else (4000, math.ceil(8 / max(1, self.alphas)))
+        return 1 if self.n > most else min(self.kernels, max(1, few))
 
 
 @dataclass(frozen=True)
@@ -184,37 +180,27 @@ class Plan(Shown):
     memory: int
     label: str = ""
 
-    def _columns(self) -> dict[str, list[object]]:
+    def _columns(self) -> Mapping[str, Sequence[object]]:
         """What every route costs, and whether it is taken."""
-        return {
-            "method": [route.name for route in self.routes],
-            "chosen": [route is self.chosen for route in self.routes],
-            "flops": [float(route.flops) for route in self.routes],
-            "seconds": [float(route.seconds) for route in self.routes],
-            "bytes": [float(route.bytes) for route in self.routes],
-            "fits": [route.bytes <= self.memory for route in self.routes],
-            "how": [route.note for route in self.routes],
-        }
+        numbers = {name: [float(getattr(r, name)) for r in self.routes] for name in ("flops", "seconds", "bytes")}
+        names, notes = [r.name for r in self.routes], [r.note for r in self.routes]
+        chosen, fits = [r is self.chosen for r in self.routes], [r.bytes <= self.memory for r in self.routes]
+        return {"method": names, "chosen": chosen, **numbers, "fits": fits, "how": notes}
 
     def __str__(self) -> str:
         work, low, high = self.work, int(self.work.sizes.min()), int(self.work.sizes.max())
         rows_each = counted(low, "row") if low == high else f"{low} to {high} rows"
         head = (
             f"{counted(work.kernels, 'kernel')} x {counted(work.alphas, 'alpha')} on {counted(work.n, 'row')}; "
-            f"{counted(len(work.sizes), 'set')} of {rows_each} held out"
-            f"{' (' + self.label + ')' if self.label else ''}"
+            f"{counted(len(work.sizes), 'set')} of {rows_each} held out{f' ({self.label})' if self.label else ''}"
         )
         rows = [
-            [
-                "->" if route is self.chosen else "",
-                route.name,
-                f"{route.flops:.2g}",
-                duration(route.seconds),
-                readable(route.bytes),
-                route.note if route.bytes <= self.memory else f"does not fit in {readable(self.memory)}",
-            ]
-            for route in self.routes
-        ]
+            (
+                "->" if r is self.chosen else "", r.name, f"{r.flops:.2g}", duration(r.seconds), readable(r.bytes),
+                r.note if r.bytes <= self.memory else f"does not fit in {readable(self.memory)}",
+            )
+            for r in self.routes
+        ]  # fmt: skip
         return head + "\n" + text_table(["", "method", "flops", "time", "memory", "how"], rows)
 
 
@@ -247,27 +233,20 @@ def plan(work: SearchWork, memory: int, rates: Rates | None = None, label: str =
     """
     rates = rates or Rates()
     routes = sorted(_routes(work, rates), key=lambda route: route.seconds)
-    fitting = [route for route in routes if route.bytes <= memory]
-    if not fitting:
-        least = min(routes, key=lambda route: route.bytes)
-        raise MemoryRefusal(
-            f"Model selection on {work.n} rows needs at least {readable(least.bytes)} of memory; {readable(memory)} is "
-            f"available. Use at most about {_fitting_rows(work, rates, memory)} rows, or "
-            "NystroemRidgeCV, which reads the rows in blocks."
-        )
-    return Plan(work, tuple(routes), fitting[0], memory, label)
-
-
-def _fitting_rows(work: SearchWork, rates: Rates, memory: int) -> int:
-    """Rows for which some route fits, with sets of the same share of them."""
-    n = float(work.n)
-    for _ in range(100):
+    fitting = next((route for route in routes if route.bytes <= memory), None)
+    if fitting is not None:
+        return Plan(work, tuple(routes), fitting, memory, label)
+    least, n = min(route.bytes for route in routes), float(work.n)
+    for _ in range(100):  # until some route fits, with sets of the same share of the rows
         share = int(n) / work.n
         smaller = replace(work, n=int(n), sizes=work.sizes * share, tests=work.tests * share)
         if min(route.bytes for route in _routes(smaller, rates)) <= memory:
             break
         n *= 0.9
-    return int(n)
+    raise MemoryRefusal(
+        f"Model selection on {work.n} rows needs at least {readable(least)} of memory; {readable(memory)} is "
+        f"available. Use at most about {int(n)} rows, or NystroemRidgeCV, which reads the rows in blocks."
+    )
 
 
 def _routes(work: SearchWork, rates: Rates) -> list[RouteCost]:
@@ -282,47 +261,32 @@ def _routes(work: SearchWork, rates: Rates) -> list[RouteCost]:
     gram = work.kernels * n * n / rates.values
     gram += 2 * (n**3 / 3 / rates.cholesky + n * n / rates.values) if work.refit else 0.0
     fits, largest = float((trains**3 / 3 + 2 * trains * work.tests).sum()), float(trains.max(initial=0))
-    refit = RouteCost(
-        "refit",
-        candidates * fits,
-        # twice: every training matrix is gathered and copied before it is factored
-        gram + candidates * (2 * fits / rates.cholesky + 10 * rates.call * sets) + calls,
-        8 * (n**2 + 3 * largest * largest * active) + held,
-        f"{counted(sets, 'fit')} for each candidate",
-    )
+    # twice: every training matrix is gathered and copied before it is factored
+    seconds = gram + candidates * (2 * fits / rates.cholesky + 10 * rates.call * sets) + calls
+    numbers, how = n**2 + 3 * largest * largest * active, f"{counted(sets, 'fit')} for each candidate"
+    refit = RouteCost("refit", candidates * fits, seconds, 8 * numbers + held, how)
     if work.refit_only:
         return [refit]
     # dividing by the blocks P_SS of one candidate
     blocks = float(np.where(work.more, sizes**2, np.minimum(sizes, trains) ** 3 / 3).sum()) * (not work.single)
     solving = candidates * blocks / rates.small / min(work.threads, 2) + calls
-    inverse = RouteCost(
-        "inverse",
-        candidates * (n**3 + blocks),
-        gram + candidates * n**3 / rates.inverse + solving,
-        8 * n**2 * (work.batch("inverse") + active) + held,
-        "one inverse for each candidate, every set read from it",
-    )
+    seconds = gram + candidates * n**3 / rates.inverse + solving
+    taken, how = 8 * n**2 * (work.batch("inverse") + active), "one inverse for each candidate, every set read from it"
+    inverse = RouteCost("inverse", candidates * (n**3 + blocks), seconds, taken + held, how)
     per_alpha = 4 * n * n if work.single else (n**3 if work.whole else 2 * n * float((sizes**2).sum()))
     batch = work.batch("spectral")
     matrices = 5.1 if batch == 1 else 4.3  # LAPACK's own work space included
-    spectral = RouteCost(
-        "spectral",
-        work.kernels * 9 * n**3 + candidates * (per_alpha + blocks),
-        gram + work.kernels * n**3 / rates.spectrum + candidates * per_alpha / rates.product + solving,
-        8 * n * n * max(matrices, (3.0 + active) * work.whole) * batch + held,
-        "one eigendecomposition for each kernel, all alphas from it",
-    )
+    flops, how = candidates * (per_alpha + blocks), "one eigendecomposition for each kernel, all alphas from it"
+    seconds = gram + work.kernels * n**3 / rates.spectrum + candidates * per_alpha / rates.product + solving
+    taken = 8 * n * n * max(matrices, (3.0 + active) * work.whole) * batch
+    spectral = RouteCost("spectral", work.kernels * 9 * n**3 + flops, seconds, taken + held, how)
     if work.features is None or work.features >= work.n:
         return [refit, inverse, spectral]
     D, widest = float(work.features + 1), float(sizes.max(initial=0.0)) * (not work.single)
     per_set = float((sizes * D * np.minimum(sizes, D)).sum()) * (not work.single)
     flops = work.kernels * n * D * D + candidates * (n * D * D + D**3 / 3 + per_set)
-    primal = RouteCost(
-        "primal",
-        flops,
-        # products, and a few passes over n D numbers
-        2 * flops / rates.product + 3 * candidates * n * D / rates.values + calls,
-        8 * (D * (n * (2 + active) + widest * active) + 2 * D * D) + held,
-        f"{work.features} explicit features instead of {work.n} rows",
-    )
-    return [refit, inverse, spectral, primal]
+    # products, and a few passes over n D numbers
+    seconds = 2 * flops / rates.product + 3 * candidates * n * D / rates.values + calls
+    taken = 8 * (D * (n * (2 + active) + widest * active) + 2 * D * D)
+    how = f"{work.features} explicit features instead of {work.n} rows"
+    return [refit, inverse, spectral, RouteCost("primal", flops, seconds, taken + held, how)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.data.folds import Split
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import refuse_if
 from mercer.solvers.problem import Problem
 
 _ROUNDED = 8 * np.finfo(float).eps  # relative difference of entries of a kernel matrix that are equal but for rounding
@@ -82,49 +82,33 @@ class Removals:
         return Removals([np.sort(place[rows]) for rows in self.sets], [place[test] for test in self.tests], self.bases)
 
 
-class Twins:
+def twins(matrix: Array, problem: Problem, removals: Removals) -> tuple[Array, Array | slice]:
     """Rows that a kernel cannot tell apart, whose held-out predictions are one number and must not differ by rounding.
 
     Rows that are left out together have the same prediction if they are the same row to the kernel. Rows that are left
     out one at a time have it if their targets and weights are the same, too.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, m)
-        Kernel matrix or features of all rows.
-    problem : Problem
-        Targets and weights.
-    removals : Removals
-        What is left out.
-
-    Attributes
-    ----------
+    Returns
+    -------
     groups : ndarray of int
         For every tested row, the set it is scored with: its removal, or all rows that are left out one at a time.
+    first : ndarray of int or slice
+        For every tested row, the place of its first twin: values[first] has the same number for all of them.
     """
-
-    _places: tuple[Array, Array] | None
-
-    def __init__(self, matrix: Array, problem: Problem, removals: Removals) -> None:
-        alone = np.array([len(rows) == 1 for rows in removals.sets])
-        of = np.where(alone, len(removals), np.arange(len(removals)))  # rows left out alone: all together
-        if removals.bases is not None:
-            alone = removals.bases >= 0
-            of = np.where(alone, len(removals) + 1 + removals.bases, of)
-        self.groups, self._places = np.repeat(of, removals.counts), None
-        first = equal_rows(matrix)
-        if np.array_equal(first, np.arange(len(first))):
-            return
-        weights = np.ones(problem.n) if problem.weights is None else problem.weights
-        same = np.unique(np.column_stack([first, problem.Y, weights]), axis=0, return_inverse=True)[1].ravel()
-        rows, alone = removals.rows, np.repeat(alone, removals.counts)
-        keys = np.column_stack([self.groups, np.where(alone, problem.n + same[rows], first[rows])])
-        _, place, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        self._places = place, inverse.ravel()
-
-    def equalize(self, values: Array) -> Array:
-        """Values at all tested rows, with that of the first twin for each."""
-        return values if self._places is None else values[self._places[0]][self._places[1]]
+    alone = np.array([len(rows) == 1 for rows in removals.sets])
+    of = np.where(alone, len(removals), np.arange(len(removals)))  # rows left out alone: all together
+    if removals.bases is not None:
+        alone = removals.bases >= 0
+        of = np.where(alone, len(removals) + 1 + removals.bases, of)
+    groups, rows, first = np.repeat(of, removals.counts), removals.rows, equal_rows(matrix)
+    if np.array_equal(first, np.arange(len(first))):
+        return groups, slice(None)
+    weights = np.ones(problem.n) if problem.weights is None else problem.weights
+    same = np.unique(np.column_stack([first, problem.Y, weights]), axis=0, return_inverse=True)[1].ravel()
+    numbers = np.where(np.repeat(alone, removals.counts), problem.n + same[rows], first[rows])
+    keys = np.column_stack([groups, numbers])
+    _, place, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return groups, place[inverse.ravel()]
 
 
 def equal_rows(matrix: Array) -> Array:
@@ -179,17 +163,18 @@ class UsedSets:
     def __init__(self, problem: Problem, removals: Removals) -> None:
         place, every = problem.place, not len(problem.unused_rows)
         self.rows = removals.sets if every else [used_only(place[rows]) for rows in removals.sets]
-        if not every and any(len(rows) == len(problem.used_rows) for rows in self.rows):
-            must_be = "positive for at least one training row of every split"
-            raise InputError(sentence("sample_weight", must_be, "a split whose training rows all have weight 0"))
+        refuse_if(
+            not every and any(len(rows) == len(problem.used_rows) for rows in self.rows), "sample_weight",
+            "positive for at least one training row of every split", "a split whose training rows all have weight 0",
+        )  # fmt: skip
         self.single = removals.single and every
         self.groups: dict[int, list[int]] = {}
         for i, base in enumerate(removals.bases if removals.bases is not None and every else []):
             if base >= 0:
                 self.groups.setdefault(int(base), []).append(i)
         self.grouped = {i for members in self.groups.values() for i in members}
-        few = [2 * len(rows) <= len(problem.used_rows) for rows in self.rows]
-        self.closed = [i for i in range(len(removals)) if few[i] and i not in self.grouped]
+        few = {i for i, rows in enumerate(self.rows) if 2 * len(rows) <= len(problem.used_rows)}
+        self.closed = sorted(few - self.grouped)
         self.at: dict[int, Array | None] = {}
         for i in [] if self.single else self.closed:
             rows, tested = self.rows[i], place[removals.tests[i]]
@@ -227,9 +212,7 @@ def label_targets(numbers: Array, classes: int) -> Array:
     >>> label_targets(np.array([0, 1, 1]), 2).ravel().tolist()
     [-1.0, 1.0, 1.0]
     """
-    if classes == 2:
-        return np.where(numbers == 1, 1.0, -1.0)[:, None]
-    return np.eye(classes)[numbers]
+    return np.where(numbers == 1, 1.0, -1.0)[:, None] if classes == 2 else np.eye(classes)[numbers]
 
 
 def label_numbers(values: Array) -> Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -166,10 +167,9 @@ class Truth:
     @cached_property
     def present(self) -> Array | None:
         """For each tested row, which classes its model was trained on."""
-        if self.classes is None:
-            return None
         fits = self.removals if self.fits is None else self.fits
-        return np.repeat(self.classes.present(fits, self.weights), fits.counts, axis=0)
+        known = None if self.classes is None else self.classes.present(fits, self.weights)
+        return None if known is None else np.repeat(known, fits.counts, axis=0)
 
     @cached_property
     def untrainable(self) -> Array:
@@ -217,19 +217,9 @@ class Scoring:
     weighted: bool = False
 
     @property
-    def of_errors(self) -> bool:
-        """Whether the scores of numbers depend on the differences between predictions and targets alone."""
-        return self.quick is not None and self.quick is not accuracy
-
-    @property
     def of_rows(self) -> bool:
         """Whether the score of a test set is the mean of those of its rows, whatever the sets."""
         return self.quick in MEANS_OF_ROWS
-
-    @property
-    def of_ranks(self) -> bool:
-        """Whether the scores may depend on the order of predictions, or on which of them are equal."""
-        return self.quick is None
 
     def pools(self, counts: Array) -> bool:
         """Whether test sets of these many rows are scored as one."""
@@ -244,7 +234,19 @@ class Scoring:
         `failures` a test set that the score refuses gets NaN, too, and the reasons are put there; otherwise a warning
         tells them.
         """
-        table = self._by_split(truth, values, failures, per_target=per_target)
+        y, outcome = truth.tested_y, truth.outcome(values)
+        if self.quick is not None:
+            labels = self.quick is accuracy or truth.classes is not None
+            y, p = self._columns(y, outcome if labels else values)
+            # of differences alone, which have the more digits the nearer both sides are to zero
+            table = self.quick(y if labels else y - truth.centre, p, truth.removals)
+            table = table if per_target else table.mean(axis=1)
+        else:
+            columns = [(y, outcome, values)]
+            if per_target and y.ndim == 2:
+                columns = [(y[:, j], outcome[:, j], values[:, j : j + 1]) for j in range(y.shape[1])]
+            table = np.stack([self._loop(*column, truth, failures) for column in columns], axis=1)
+            table = table if per_target else table[:, 0]
         single = (truth.removals.counts == 1) & self.needs_many
         for missing, reason, way_out in (
             (single, f"{self.name} is not defined for a test set of one row", _LARGER),
@@ -258,26 +260,10 @@ class Scoring:
                     warn(f"Some scores are NaN: {reason}. {way_out}", MercerWarning)
         return table
 
-    def _by_split(self, truth: Truth, values: Array, failures: list[str] | None, *, per_target: bool) -> Array:
-        y, outcome = truth.tested_y, truth.outcome(values)
-        if self.quick is not None:
-            if self.quick is accuracy or truth.classes is not None:
-                table = self.quick(*self._columns(y, outcome), truth.removals)
-            else:  # of differences alone, which have the more digits the nearer both sides are to zero
-                y, values = self._columns(y, values)
-                table = self.quick(y - truth.centre, values, truth.removals)
-            return table if per_target else table.mean(axis=1)
-        if per_target and y.ndim == 2:
-            columns = [(y[:, j], outcome[:, j], values[:, j : j + 1]) for j in range(y.shape[1])]
-            return np.stack([self._loop(*column, truth, failures) for column in columns], 1)
-        scores = self._loop(y, outcome, values, truth, failures)
-        return scores[:, None] if per_target else scores
-
     def score_rows(self, y: Array, outcome: Array) -> float:
         """The score of one set of rows, for metrics that need nothing but predictions."""
         if self.needs_many and len(y) == 1:
-            reason = f"{self.name} is not defined for a test set of one row"
-            warn(f"Some scores are NaN: {reason}. {_LARGER}", MercerWarning)
+            warn(f"Some scores are NaN: {self.name} is not defined for a test set of one row. {_LARGER}", MercerWarning)
             return float("nan")
         if self.quick is None:
             return self._one(y, outcome, outcome.reshape(len(y), -1), None)
@@ -298,12 +284,9 @@ class Scoring:
 
     def _loop(self, y: Array, outcome: Array, values: Array, truth: Truth, failures: list[str] | None) -> Array:
         scores = np.full(len(truth.removals), np.nan)
-        weights = None if truth.weights is None else truth.weights[truth.removals.rows]
-        for i in range(len(scores)):
+        for i in np.flatnonzero(~truth.untrainable & ~((truth.removals.counts == 1) & self.needs_many)).tolist():
             part = truth.removals.part(i)
-            if truth.untrainable[i] or (self.needs_many and part.stop - part.start == 1):
-                continue
-            own = None if weights is None else weights[part]
+            own = None if truth.weights is None else truth.weights[truth.removals.rows[part]]
             try:
                 scores[i] = self._one(y[part], outcome[part], values[part], truth.classes, own)
             except ValueError as problem:
@@ -333,20 +316,16 @@ class Scoring:
 def as_score(name: str, found: Any) -> float:
     """What a loss or scorer returned, as the one number it must be."""
     if np.ndim(found) == 0:
-        try:
+        with suppress(TypeError, ValueError):
             return float(found)
-        except (TypeError, ValueError):
-            pass
     got = f"shape {np.shape(found)}" if np.ndim(found) else repr(found)
     raise InputError(sentence(f"The result of {name.removeprefix('minus ')}", "one number", got, "Return the mean."))
 
 
 def _numbers(name: str, table: Array) -> Array:
-    try:
-        if table.dtype.kind in "biufO":
+    if table.dtype.kind in "biufO":
+        with suppress(TypeError, ValueError):
             return table.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
-        pass
     raise InputError(
         f"scoring={name} needs numeric y; got labels such as {table.ravel()[0]!s}. Use a classification score such as "
         "'accuracy'."
@@ -399,36 +378,30 @@ def resolve_scoring(scoring: ScoringLike, *, classifier: bool) -> Scoring:
     >>> resolve_scoring(None, classifier=False).name
     'neg_mean_squared_error'
     """
-    if scoring is None:
-        scoring = "accuracy" if classifier else "neg_mean_squared_error"
-    if isinstance(scoring, str):
-        if scoring in QUICK:
-            function = QUICK[scoring]
-            return Scoring(scoring, function, pooled=function not in MEANS_OF_ROWS, needs_many=function is r2)
-        return _from_scorer(scoring, _find_scorer(scoring))
-    if hasattr(scoring, "_score_func"):
-        return _from_scorer(str(scoring), scoring, weighted=_asks_for_weights(scoring))
+    scoring = ("accuracy" if classifier else "neg_mean_squared_error") if scoring is None else scoring
+    if isinstance(scoring, str) and scoring in QUICK:
+        function = QUICK[scoring]
+        return Scoring(scoring, function, pooled=function not in MEANS_OF_ROWS, needs_many=function is r2)
+    if isinstance(scoring, str) or hasattr(scoring, "_score_func"):
+        from sklearn import get_config
+        from sklearn.metrics import get_scorer, get_scorer_names
+
+        if isinstance(scoring, str) and scoring not in get_scorer_names():
+            raise InputError(f"Unknown scoring {scoring!r}. {nearest(scoring, [*QUICK, *get_scorer_names()])}")
+        scorer = get_scorer(scoring)
+        metric = _plain(scorer._score_func)  # noqa: SLF001 - scikit-learn has no other name for it
+        name, module = getattr(metric, "__name__", ""), str(getattr(metric, "__module__", ""))
+        # whether scikit-learn's own searches would hand sample weights to this scorer
+        routed = get_config()["enable_metadata_routing"] and hasattr(scorer, "get_metadata_routing")
+        asks = routed and scorer.get_metadata_routing().score.requests.get("sample_weight") is True
+        return Scoring(
+            str(scoring), scorer=scorer, pooled=module.startswith("sklearn.") and name not in _MEANS,
+            needs_many=name in _OF_VARIANCE, weighted=asks and not isinstance(scoring, str),
+        )  # fmt: skip
     if callable(scoring):
         _refuse_no_loss(scoring)
         return Scoring(f"minus {getattr(scoring, '__name__', 'loss')}", loss=scoring)
     raise InputError(sentence("scoring", "a scikit-learn name, a scorer or a loss function", repr(scoring)))
-
-
-def _asks_for_weights(scorer: Any) -> bool:
-    """Whether scikit-learn's own searches would hand sample weights to this scorer."""
-    from sklearn import get_config
-
-    if not get_config()["enable_metadata_routing"] or not hasattr(scorer, "get_metadata_routing"):
-        return False
-    return scorer.get_metadata_routing().score.requests.get("sample_weight") is True
-
-
-def _from_scorer(name: str, scorer: Any, *, weighted: bool = False) -> Scoring:
-    """The score of a scorer; whether it is pooled and needs several rows, by the function that it calls."""
-    function = _plain(scorer._score_func)  # noqa: SLF001 - scikit-learn has no other name for it
-    metric, theirs = getattr(function, "__name__", ""), str(getattr(function, "__module__", "")).startswith("sklearn.")
-    pooled = theirs and metric not in _MEANS
-    return Scoring(name, scorer=scorer, pooled=pooled, needs_many=metric in _OF_VARIANCE, weighted=weighted)
 
 
 def _plain(function: object) -> object:
@@ -458,11 +431,3 @@ def _refuse_no_loss(function: Callable[..., object]) -> None:
     except TypeError:
         way_out = "For other scores, use sklearn.metrics.make_scorer."
         raise InputError(sentence(what, must_be, f"{name}{signature}", way_out)) from None
-
-
-def _find_scorer(name: str) -> Any:
-    from sklearn.metrics import get_scorer, get_scorer_names
-
-    if name not in get_scorer_names():
-        raise InputError(f"Unknown scoring {name!r}. {nearest(name, [*QUICK, *get_scorer_names()])}")
-    return get_scorer(name)

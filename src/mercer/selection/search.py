@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import sys
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from functools import cached_property
+from functools import cached_property, reduce
 from types import FunctionType
 from typing import Any
 
@@ -23,8 +23,8 @@ from mercer.runtime.progress import Progress
 from mercer.selection.candidate import Candidate, HeldOut
 from mercer.selection.plan import KEPT, SCORE_BYTES, Plan, Rates, SearchWork, plan
 from mercer.selection.removals import Removals, UsedSets
-from mercer.selection.scoring import Classes, Scoring, Truth
-from mercer.selection.table import SearchTable
+from mercer.selection.scoring import Classes, Scoring, Truth, accuracy
+from mercer.selection.table import SearchTable, Winner
 from mercer.solvers.problem import Problem, take_rows
 
 _TINY = 200  # rows up to which leave-one-out is done on one thread
@@ -60,6 +60,8 @@ class Search:
         What the splits leave out.
     pool_only : bool
         Whether scores are of all test rows of a repeat together.
+    scored_targets : int
+        How many targets are scored apart.
     failures : list of str
         Why scores are missing, where some are.
     """
@@ -79,8 +81,8 @@ class Search:
     ) -> None:
         self.rows, self.y, self.folds, self.scoring, self.classes = rows, y, folds, scoring, classes
         self.problem = problem if problem.labels else problem.subtract_mean()  # labels are near zero as they are
-        self.per_target, self.refit_only = per_target, refit_only
-        self.sample_weight = sample_weight
+        self.per_target, self.refit_only, self.sample_weight = per_target, refit_only, sample_weight
+        self.scored_targets = problem.Y.shape[1] if per_target else 1
         self.removals = Removals.of(folds.splits, folds.n)
         self.pool_only = scoring.pools(self.removals.counts)
         self.failures: list[str] = []
@@ -88,45 +90,30 @@ class Search:
         # for each candidate the plan by which it was tried, and what it predicted, if that was kept
         self._tried: dict[Kernel, dict[float, tuple[Plan, HeldOut | None]]] = {}
 
-    @property
-    def scored_targets(self) -> int:
-        """How many targets are scored apart."""
-        return self.problem.Y.shape[1] if self.per_target else 1
-
     # -- the plan and the candidates --------------------------------------------------------------------
 
-    def plan(self, kernels: Sequence[Kernel], alphas: Array, rates: Rates | None = None) -> Plan:
-        """Which route would be taken, at what cost; nothing is run."""
-        values = 8 * len(self.removals.rows) * self.problem.Y.shape[1]
-        kept = SCORE_BYTES * len(self.removals) * self.scored_targets
-        kept += values if values * len(kernels) * len(alphas) <= KEPT else 0
-        return self.plan_for(self.removals, kernels, alphas, kept, rates=rates)
-
-    def plan_for(
+    def plan(
         self,
-        removals: Removals,
         kernels: Sequence[Kernel],
         alphas: Array,
-        kept: int,
-        *,
         rates: Rates | None = None,
-        nested: bool = False,
+        *,
+        removals: Removals | None = None,
+        scored: int | None = None,
     ) -> Plan:
-        """The plan for any removals; `kept` bytes of each candidate stay until the end."""
+        """Which route would be taken, at what cost; nothing is run. `removals`: all of a nested search, and how many
+        of them are scored inside.
+        """
+        nested, targets, candidates = removals is not None, self.problem.Y.shape[1], len(kernels) * len(alphas)
+        values = 8 * len(self.removals.rows) * targets
+        kept = SCORE_BYTES * (len(self.removals) if scored is None else scored) * self.scored_targets
+        kept += values if nested or values * candidates <= KEPT else 0
         work = SearchWork.of(
-            removals,
-            n=self.problem.n,
-            features=self._features(kernels),
-            kernels=len(kernels),
-            alphas=len(alphas),
-            targets=self.problem.Y.shape[1],
-            threads=thread_count(),
-            refit_only=self.refit_only,
-            refit=not nested,
-            kept=kept * len(kernels) * len(alphas),
-        )
-        label = f"nested, {self.folds.label}" if nested else self.folds.label
-        return plan(work, available_bytes(), rates, label)
+            removals or self.removals, n=self.problem.n, features=self._features(kernels), kernels=len(kernels),
+            alphas=len(alphas), targets=targets, threads=thread_count(), refit_only=self.refit_only, refit=not nested,
+            kept=kept * candidates,
+        )  # fmt: skip
+        return plan(work, available_bytes(), rates, f"{'nested, ' * nested}{self.folds.label}")
 
     def _features(self, kernels: Sequence[Kernel]) -> int | None:
         """Explicit features of the largest kernel; None where one has none, or rows are not all used."""
@@ -151,17 +138,15 @@ class Search:
         the digits that the scores need, and not all that can be had.
         """
         _, rows, problem = self._rows_by_fold
-        nested, many = removals is not None, plan.work.kernels * plan.work.alphas > 1
+        route, work, nested = plan.chosen.name, plan.work, removals is not None
         # nested predictions are kept; those of the best candidate are computed again, unless it is the only one
-        ranks = self.scoring.of_ranks or (problem.labels and (nested or not quick))
-        errors_only = quick and many and not nested and self.removals.single and self.scoring.of_errors
-        sets = self._renumber(removals or self.removals)
-        route, work = plan.chosen.name, plan.work
+        ranks = self.scoring.quick is None or (problem.labels and (nested or not quick))
+        errors_only = quick and not nested and work.kernels * work.alphas > 1 and self.removals.single
+        errors_only = errors_only and self.scoring.quick not in (None, accuracy) and self.classes is None
+        mine, sets = self._renumber(removals or self.removals)
         with self._blas(plan, side_by_side=route == "spectral" and work.batch(route) > 1):
-            return Candidate(
-                kernel, rows, problem, sets[0], route, whole=work.whole, sets=sets[1],
-                errors_only=errors_only and self.classes is None, ranks=ranks,
-            )  # fmt: skip
+            how = {"whole": work.whole, "errors_only": errors_only, "ranks": ranks}
+            return Candidate(kernel, rows, problem, mine, route, sets=sets, **how)
 
     def held_out(self, candidate: Candidate, alpha: float, plan: Plan) -> HeldOut:
         """Held-out predictions of one candidate and alpha.
@@ -191,7 +176,7 @@ class Search:
         plan: Plan,
         removals: Removals | None = None,
         *,
-        skip: Sequence[bool] = (),
+        skip: Collection[int] = (),
         by_kernel: bool = False,
     ) -> Generator[tuple[int, int, HeldOut]]:
         """The number of a kernel, that of an alpha, and what they predict, for every pair.
@@ -199,7 +184,7 @@ class Search:
         A few kernels are tried side by side, each on one thread; `by_kernel`, one is completed before the next begins.
         """
         route, work = plan.chosen.name, plan.work
-        wanted = [k for k in range(len(kernels)) if not (len(skip) and skip[k])]
+        wanted = [k for k in range(len(kernels)) if k not in skip]
         batch = 1 if by_kernel else work.batch(route)
 
         def prepare(k: int) -> Candidate:
@@ -226,20 +211,24 @@ class Search:
         self, kernels: Sequence[Kernel], alphas: Array, plan: Plan, *, verbose: int = 0, checkpoint: File = None
     ) -> SearchTable:
         """Score every candidate; with `checkpoint`, what is finished survives."""
-        splits = len(self.folds.repeats) if self.pool_only else len(self.removals)
+        splits = len(self.scored_truth.removals)
         table = SearchTable.empty(kernels, alphas, splits, self.scored_targets, self.scoring.name)
         saved, finished = None, np.zeros(len(kernels), dtype=bool)
         if checkpoint is not None:
             saved = Checkpoint(checkpoint, self._mark(kernels, alphas, plan))
-            _restore(table, saved, finished)
+            stored = saved.load(table.arrays() | {"finished": finished})
+            if stored is not None:
+                finished[:] = stored["finished"]
+                for name, array in table.arrays().items():
+                    array[finished] = stored[name][finished]
             saved.try_folder()  # refused now rather than after the work
         progress = Progress("model selection", len(alphas) * int((~finished).sum()), verbose)
         tried = [self._tried.setdefault(kernel, {}) for kernel in kernels]
         for mine in tried:
-            mine.update(dict.fromkeys(map(float, alphas), (plan, None)))
+            mine.update(dict.fromkeys(alphas.tolist(), (plan, None)))
         keep = 8 * len(kernels) * len(alphas) * len(self.removals.rows) * self.problem.Y.shape[1] <= KEPT
         try:
-            found = self.all_held_out(kernels, alphas, plan, skip=finished.tolist(), by_kernel=saved is not None)
+            found = self.all_held_out(kernels, alphas, plan, skip=np.flatnonzero(finished), by_kernel=saved is not None)
             with closing(found):
                 for k, a, held_out in found:
                     self._score(table, k, a, held_out)
@@ -255,7 +244,7 @@ class Search:
         return table
 
     def _score(self, table: SearchTable, k: int, a: int, held_out: HeldOut) -> None:
-        scores = self.score_values(self.pooled_truth if self.pool_only else self.truth, held_out.values)
+        scores = self.score_values(self.scored_truth, held_out.values)
         if self.scoring.of_rows and not self.pool_only:  # the pooled score is the mean over rows
             counts = self.removals.counts[:, None]
             pooled = (counts * scores).sum(axis=0) / counts.sum()
@@ -305,23 +294,26 @@ class Search:
         made: dict[int, Candidate] = {}
         for alpha in sorted(set(alphas)):
             mine, known = self._tried.get(kernel, {}).get(alpha, (plan, None))
-            if known is not None and not known.cancelled:
-                found[alpha] = known
-                continue
-            if id(mine) not in made:
-                made[id(mine)] = self.candidate(kernel, mine)
-            found[alpha] = self.held_out(made[id(mine)], alpha, mine)
+            if known is None or known.cancelled:
+                made[id(mine)] = made.get(id(mine)) or self.candidate(kernel, mine)
+                known = self.held_out(made[id(mine)], alpha, mine)
+            found[alpha] = known
         worst = max(held_out.condition for held_out in found.values())
         return np.stack([found[alpha].values[:, t] for t, alpha in enumerate(alphas)], axis=1), worst
+
+    @property
+    def scored_truth(self) -> Truth:
+        """The test rows as they are scored: of every split, or all of a repeat where one row has no score."""
+        return self.pooled_truth if self.pool_only else self.truth
 
     def baseline(self) -> float:
         """Mean score of predicting the mean (the most common label) of each training part; NaN where it has none."""
         Y, removals = self.problem.Y, self.removals
         means = [(Y.sum(axis=0) - Y[rows].sum(axis=0)) / (len(Y) - len(rows)) for rows in removals.sets]
-        truth = self.pooled_truth if self.pool_only else self.truth
+        values = np.repeat(means, removals.counts, axis=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # scores of constant predictions may be ill defined
-            return float(self.scoring.by_split(truth, np.repeat(means, removals.counts, axis=0), failures=[]).mean())
+            return float(self.scoring.by_split(self.scored_truth, values, failures=[]).mean())
 
     @cached_property
     def _tested_places(self) -> tuple[Array, Array]:
@@ -329,8 +321,17 @@ class Search:
         repeats = np.repeat(np.arange(len(self.folds.repeats)), [len(repeat) for repeat in self.folds.repeats])
         return np.repeat(repeats, self.removals.counts), self.removals.rows
 
-    def labels_by_repeat(self, labels: Array) -> Array:
-        """Held-out labels, repeats x n; None for rows that are never tested."""
+    def alpha_of(self, alphas: Array, choice: Winner) -> Any:
+        """The alpha of a choice, or one for each target where each has its own."""
+        chosen = alphas[list(choice.alphas)]
+        return chosen if self.per_target and self.y.ndim == 2 else float(chosen[0])
+
+    def predictions(self, values: Array) -> Array:
+        """Held-out predictions, repeats x n (x t): labels of a classifier, with None for rows that are never tested."""
+        if self.classes is None:
+            numbers = self.by_repeat(values)
+            return numbers[:, :, 0] if self.y.ndim == 1 else numbers
+        labels = self.truth.outcome(values)
         result = np.full((len(self.folds.repeats), self.folds.n), None, dtype=object)
         result[self._tested_places] = labels
         whole = all(label is not None for label in result.ravel())
@@ -344,15 +345,6 @@ class Search:
         np.add.at(count, self._tested_places, 1)
         with np.errstate(invalid="ignore"):
             return np.asarray(result / np.where(count > 0, count, np.nan)[:, :, None] + self.problem.centre)
-
-
-def _restore(table: SearchTable, saved: Checkpoint, finished: Array) -> None:
-    """Put what a checkpoint holds into the table, and say which kernels it finished."""
-    stored = saved.load(table.arrays() | {"finished": finished})
-    if stored is not None:
-        finished[:] = stored["finished"]
-        for name, array in table.arrays().items():
-            array[finished] = stored[name][finished]
 
 
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
@@ -376,15 +368,9 @@ def fingerprint(*parts: object) -> str:
         ...
     mercer.errors.InputError: checkpoint= needs functions that can be identified in the next run; <lambda> cannot. ...
     """
-    digest = hashlib.sha256()
-    for part in parts:
-        if hasattr(part, "tocsr"):
-            matrix = part.tocsr()
-            digest.update(_digest([matrix.shape, matrix.data, matrix.indices, matrix.indptr]).encode())
-        else:
-            digest.update(_digest(part).encode())
-        digest.update(b"|")
-    return digest.hexdigest()
+    csr = [part.tocsr() if hasattr(part, "tocsr") else None for part in parts]
+    listed = [p if m is None else [m.shape, m.data, m.indices, m.indptr] for p, m in zip(parts, csr, strict=True)]
+    return hashlib.sha256("".join(f"{_digest(part)}|" for part in listed).encode()).hexdigest()
 
 
 def _digest(value: object) -> str:
@@ -395,8 +381,7 @@ def _digest(value: object) -> str:
 
 def _content(value: object) -> list[str]:
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
-        content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
-        return ["array", str(value.dtype), str(value.shape), content]
+        return ["array", str(value.dtype), str(value.shape), hashlib.sha256(value.tobytes()).hexdigest()]
     if isinstance(value, np.ndarray):
         return ["objects", str(value.shape), *map(_digest, value.ravel())]
     if isinstance(value, list | tuple):
@@ -415,10 +400,7 @@ def _import_name(value: Any) -> list[str]:
     """A function or class by the name under which it can be imported."""
     module = getattr(value, "__module__", None) or "numpy"  # old ufuncs have none
     name = str(getattr(value, "__qualname__", getattr(value, "__name__", "")))
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    if found is not value:
+    if reduce(lambda owner, part: getattr(owner, part, None), name.split("."), sys.modules.get(module)) is not value:
         what = value.__name__ if isinstance(value, FunctionType) else f"a {type(value).__name__}"
         raise InputError(
             f"checkpoint= needs functions that can be identified in the next run; {what} cannot. Use a function that "

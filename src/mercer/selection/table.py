@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -60,18 +61,18 @@ class SearchTable(Shown):
     def empty(kernels: Sequence[Kernel], alphas: Array, splits: int, targets: int, scoring: str) -> SearchTable:
         """A table with no score yet."""
         shape = (len(kernels), len(alphas))
-        scores, pooled = np.full((*shape, splits, targets), np.nan), np.full((*shape, targets), np.nan)
-        return SearchTable(
-            kernels, alphas, scores, pooled, np.full(shape, np.nan), np.zeros(shape, dtype=np.intp), scoring
-        )
+        scores, pooled, condition = (np.full((*shape, *more), np.nan) for more in ((splits, targets), (targets,), ()))
+        return SearchTable(kernels, alphas, scores, pooled, condition, np.zeros(shape, dtype=np.intp), scoring)
+
+    @property
+    def _pairs(self) -> list[tuple[Kernel, float]]:
+        """Kernel and alpha of every candidate."""
+        return list(product(self.kernels, self.alphas.tolist()))
 
     def _columns(self) -> dict[str, list[object]]:
-        found = self.mean.mean(axis=2)
-        return {
-            "kernel": [repr(kernel) for kernel in self.kernels for _ in self.alphas],
-            "alpha": [float(alpha) for _ in self.kernels for alpha in self.alphas],
-            self.scoring: [float(score) for score in found.ravel()],
-        }
+        kernels, alphas = zip(*self._pairs, strict=True)
+        scores = self.mean.mean(axis=2).ravel().tolist()
+        return {"kernel": [*map(repr, kernels)], "alpha": [*alphas], self.scoring: scores}
 
     def __str__(self) -> str:
         return f"{len(self.kernels)} kernels x {len(self.alphas)} alphas by {self.scoring}, larger is better"
@@ -84,6 +85,10 @@ class SearchTable(Shown):
     def mean(self) -> Array:
         """Mean over splits, for each kernel, alpha and target."""
         return np.asarray(self.scores.mean(axis=2))
+
+    def best_score(self, choice: Winner) -> float:
+        """Mean score of the best candidate, over targets."""
+        return float(np.mean([self.mean[choice.kernel, a, t] for t, a in enumerate(choice.alphas)]))
 
     def standard_error(self, folds: Folds) -> Array:
         """Standard error of the mean over splits; corrected where rows are tested more than once, as by repeats.
@@ -122,22 +127,20 @@ class SearchTable(Shown):
 
     def results(self) -> dict[str, Any]:
         """The scores in the form of GridSearchCV's cv_results_, with pooled scores and conditions beside."""
-        pairs = [(kernel, float(alpha)) for kernel in self.kernels for alpha in self.alphas]
+        pairs = self._pairs
         scores = self.scores.mean(axis=3).reshape(len(pairs), -1)
         mean = scores.mean(axis=1)
         unit = float(sizes(scores[np.isfinite(scores)]))
         spread = unit * (scores / unit).std(axis=1)
         kernels = np.empty(len(pairs), dtype=object)
         kernels[:] = [kernel for kernel, _ in pairs]
-        found: dict[str, Any] = {
+        worth = np.where(np.isnan(mean), -np.inf, mean)
+        better = len(worth) - np.searchsorted(np.sort(worth), worth, side="right")
+        return {
             "param_kernel": np.ma.MaskedArray(kernels, mask=False),
             "param_alpha": np.ma.MaskedArray([alpha for _, alpha in pairs], mask=False),
             "params": [{"kernel": kernel, "alpha": alpha} for kernel, alpha in pairs],
-        }
-        found |= {f"split{i}_test_score": column for i, column in enumerate(scores.T)}
-        worth = np.where(np.isnan(mean), -np.inf, mean)
-        better = len(worth) - np.searchsorted(np.sort(worth), worth, side="right")
-        found |= {
+            **{f"split{i}_test_score": column for i, column in enumerate(scores.T)},
             "mean_test_score": mean,
             "std_test_score": spread if scores.shape[1] > 1 else np.full(len(pairs), np.nan),
             "rank_test_score": (1 + better).astype(np.int32),
@@ -145,19 +148,20 @@ class SearchTable(Shown):
             "condition": self.condition.ravel(),
             "refits": self.refits.ravel(),
         }
-        return found
 
     def text(self, choice: Winner, folds: Folds, most: int = 10) -> str:
         """The best candidates as a table for people."""
         mean, error = self.mean.mean(axis=2), self.standard_error(folds).mean(axis=2)
         ranked = np.argsort(-np.nan_to_num(mean, nan=-np.inf).ravel(), kind="stable")[:most]
-        rows = []
-        for place in ranked:
-            k, a = divmod(int(place), len(self.alphas))
-            mark = "->" if k == choice.kernel and a in choice.alphas else ""
-            spread = "none" if np.isnan(error[k, a]) else float(error[k, a])  # one score has no standard error
-            rows.append([mark, repr(self.kernels[k]), f"{self.alphas[a]:.3g}", float(mean[k, a]), spread,
-                         float(self.pooled[k, a].mean())])  # fmt: skip
+        rows = [
+            [
+                "->" if k == choice.kernel and a in choice.alphas else "", repr(self.kernels[k]),
+                f"{self.alphas[a]:.3g}", float(mean[k, a]),
+                "none" if np.isnan(error[k, a]) else float(error[k, a]),  # one score has no standard error
+                float(self.pooled[k, a].mean()),
+            ]
+            for k, a in zip(*np.unravel_index(ranked, mean.shape), strict=True)
+        ]  # fmt: skip
         return text_table(["", "kernel", "alpha", self.scoring, "std. error", "pooled"], rows)
 
 
@@ -189,9 +193,9 @@ def join_tables(first: SearchTable, second: SearchTable, axis: int) -> SearchTab
     """Two tables side by side: further kernels (0) or further alphas (1)."""
     more = second.arrays()
     arrays = {name: np.concatenate([array, more[name]], axis=axis) for name, array in first.arrays().items()}
+    kernels, alphas = [*first.kernels, *second.kernels], np.concatenate([first.alphas, second.alphas])
     if axis == 0:
-        return SearchTable([*first.kernels, *second.kernels], first.alphas, scoring=first.scoring, **arrays)
-    alphas = np.concatenate([first.alphas, second.alphas])
+        return SearchTable(kernels, first.alphas, scoring=first.scoring, **arrays)
     order = np.argsort(alphas, kind="stable")
     arrays = {name: array[:, order] for name, array in arrays.items()}
     return SearchTable(first.kernels, alphas[order], scoring=first.scoring, **arrays)

@@ -12,6 +12,8 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
+from operator import attrgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -83,18 +85,14 @@ REGRESSION = (
     Recipe("linear", Linear()),
     Recipe("linear + Matern 5/2", Matern(nu=2.5), follows="Matern 5/2, width per column", linear=True),
 )
-LOCAL = (  # metrics of models in cells, which one width for all columns does not serve
-    Recipe("Laplacian, width per column", Laplacian(), columns=True),
-    Recipe("exponential, width per column", Matern(nu=0.5), columns=True),
-    Recipe("Matern 3/2, width per column", Matern(nu=1.5), columns=True),
-    Recipe("Matern 5/2, width per column", Matern(nu=2.5), columns=True),
-)
+_PROFILES = {
+    "Laplacian": Laplacian(), "exponential": Matern(nu=0.5), "Matern 3/2": Matern(nu=1.5), "Matern 5/2": Matern(nu=2.5),
+}  # fmt: skip
+# metrics of models in cells, which one width for all columns does not serve
+LOCAL = tuple(Recipe(f"{name}, width per column", kernel, columns=True) for name, kernel in _PROFILES.items())
 CLASSIFICATION = (
     Recipe("Gaussian", Gaussian()),
-    Recipe("Matern 5/2", Matern(nu=2.5)),
-    Recipe("Matern 3/2", Matern(nu=1.5)),
-    Recipe("exponential", Matern(nu=0.5)),
-    Recipe("Laplacian", Laplacian()),
+    *(Recipe(name, kernel) for name, kernel in reversed(_PROFILES.items())),
     Recipe("Laplacian, width per column", Laplacian(), columns=True, follows="Laplacian"),
     Recipe("linear", Linear()),
     Recipe("linear + Matern 5/2", Matern(nu=2.5), follows="Matern 5/2", linear=True),
@@ -267,29 +265,24 @@ def fit_committee(
     alphas, left_out, in_folds = work.choose_alphas(last, rows)
     held_out = work.predict_folds(by_fold, kept)[:, held]
     mine = weights_of(weigh, held_out, Y, of_rows)
-    rough[kept], weights = held_out, np.zeros(len(recipes))
-    weights[kept] = mine
-    errors = np.sqrt(np.mean((rough - Y) ** 2, axis=(1, 2)))
-    tried = []
+    rough[kept], shares = held_out, dict(zip(kept, mine.tolist(), strict=True))
+    errors, tried = np.sqrt(np.mean((rough - Y) ** 2, axis=(1, 2))).tolist(), []
     for i, recipe in enumerate(recipes):
         end = last.get(i, by_fold[-1][recipe.name])
-        alpha = alphas.get(i, end.alpha)
-        tried.append(
-            Member(recipe.name, end.kernel, alpha, float(weights[i]), float(errors[i]), end.status, end.bounds)
-        )
-    chosen = [i for i in kept if weights[i] > 0]
+        numbers = alphas.get(i, end.alpha), shares.get(i, 0.0), errors[i]
+        tried.append(Member(recipe.name, end.kernel, *numbers, end.status, end.bounds))
+    chosen = [i for i in kept if shares[i] > 0]
     without = [
         [(end.kernel, _alpha_for_rows(end, len(train))) for end in (ends[recipes[i].name] for i in chosen)]
         for ends, train in zip(by_fold, work.train, strict=True)
     ]
     together = [None if each is None else np.tensordot(mine, each, axes=1) for each in (left_out, in_folds)]
-    numbers = folds[held]
-    _, voted, fold_weights = weigh_members(weigh, held_out[mine > 0], Y, of_rows, numbers, mine[mine > 0])
-    base = None
-    if work.ordered:
-        without, base = [], past_residuals(table.problem.Y, folds, table.times)[held]
+    _, voted, fold_weights = weigh_members(weigh, held_out[mine > 0], Y, of_rows, folds[held], mine[mine > 0])
+    base = past_residuals(table.problem.Y, folds, table.times)[held] if work.ordered else None
     members, clusters = [tried[i] for i in chosen], None if table.clusters is None else table.clusters[held]
-    return Committee(members, tried, voted, numbers, len(rows), without, clusters, base, fold_weights, *together)
+    without = [] if work.ordered else without
+    beside = clusters, base, fold_weights, *together
+    return Committee(members, tried, voted, folds[held], len(rows), without, *beside)
 
 
 def each_on_all_cores(work: Callable[[Job], None], jobs: Sequence[Job], rows: int) -> None:
@@ -313,14 +306,16 @@ def past_residuals(Y: Array, folds: Array, times: Array | None) -> Array:
     return np.asarray(np.take_along_axis(off, better[None, None], axis=0)[0])
 
 
-def _go_down(
-    criterion: HeldOutCriterion, start: Step | Descent, steps: int, deadline: float, gain: float = _FINE
-) -> Descent:
-    kernel, alpha, share = start.kernel, start.alpha, criterion.share
+_value = attrgetter("value")
+
+
+def _go_down(criterion: HeldOutCriterion, start: Step, steps: int, deadline: float, gain: float = _FINE) -> Descent:
+    kernel, alpha = start.kernel, start.alpha
     if not isinstance(kernel, Stationary):
         alphas = _LINEAR_ALPHAS if isinstance(kernel, Linear) else [alpha * 10.0 ** (k / 2) for k in range(-4, 5)]
-        return Descent(kernel, *criterion.best_alpha(kernel, alphas), "converged", [], [], len(alphas))
-    return descend(criterion, kernel, alpha, share=share, steps=steps, deadline=deadline, gain=gain)
+        alpha, value = criterion.best_alpha(kernel, alphas)
+        return Descent(value, kernel, alpha, "converged", [], [], len(alphas))
+    return descend(criterion, kernel, alpha, share=criterion.share, steps=steps, deadline=deadline, gain=gain)
 
 
 def tune_recipe(
@@ -335,21 +330,20 @@ def tune_recipe(
     if isinstance(recipe.kernel, Linear):
         return _go_down(criterion, Step(math.inf, recipe.kernel, 1.0), 1, deadline)
     if recipe.linear and before is not None:
-        sums = [share / columns * Linear() + before.kernel for share in _LINEAR_SHARES]
-        ends = [_go_down(criterion, Step(math.inf, kernel, before.alpha), 1, deadline) for kernel in sums]
-        return min(ends, key=lambda end: end.value)
+        sums = (share / columns * Linear() + before.kernel for share in _LINEAR_SHARES)
+        ends = (_go_down(criterion, Step(math.inf, kernel, before.alpha), 1, deadline) for kernel in sums)
+        return min(ends, key=_value)
     typical = typical_width(recipe.kernel, columns)
     widths: list[float | Array] = [typical]
     if recipe.columns and sensible is not None:
         widths = [np.full(columns, typical), sensible * (typical / typical_width(Matern(), columns))]
         widths += [] if before is None else widths_of(before.kernel, recipe.kernel, columns)
-    starts = [best_start(criterion, recipe.kernel.set_params(width=width)) for width in widths]
-    order = sorted(starts, key=lambda start: start.value)
+    starts = (best_start(criterion, recipe.kernel.set_params(width=width)) for width in widths)
+    order = sorted(starts, key=_value)
     steps = steps if recipe.columns else max(6, steps // 2)
     best = _go_down(criterion, order[0], steps, deadline, _GAIN)
     if recipe.columns and best.value > criterion.baseline - _HARDLY:  # a plateau: look further, in smaller steps
-        others = [_go_down(criterion, start, 2 * steps, deadline, _GAIN / 10) for start in order]
-        best = min([best, *others], key=lambda end: end.value)
+        best = min(best, *(_go_down(criterion, start, 2 * steps, deadline, _GAIN / 10) for start in order), key=_value)
     return best
 
 
@@ -368,25 +362,22 @@ def tune_metrics(
     few, *draws = (
         table.part(np.sort(rng.permutation(n)[:size])).criterion(3, rng) for size in (first, *[most] * count)
     )
-    sensible, ends = widths_by_sensitivity(few), dict[str, list[Descent]]()
-
-    def begin(recipe: Recipe) -> None:
-        ends[recipe.name] = [tune_recipe(few, recipe, None, sensible, _STEPS)]
+    sensible = widths_by_sensitivity(few)
+    begun = run(lambda recipe: tune_recipe(few, recipe, None, sensible, _STEPS), recipes)
+    ends = {recipe.name: [end] for recipe, end in zip(recipes, begun, strict=True)}
+    best = min(begun, key=_value)
 
     def begin_again(recipe: Recipe) -> None:
         widths = widths_of(best.kernel, recipe.kernel, columns)
         starts = [best_start(few, recipe.kernel.set_params(width=width)) for width in widths]
-        again = _go_down(few, min(starts, key=lambda start: start.value), _STEPS, math.inf)
-        if again.value < ends[recipe.name][0].value:
-            ends[recipe.name] = [again]
+        again = _go_down(few, min(starts, key=_value), _STEPS, math.inf)
+        ends[recipe.name] = [min(*ends[recipe.name], again, key=_value)]
 
     def go_on(recipe: Recipe) -> None:
         mine = ends[recipe.name]
         for draw in draws[len(mine) - 1 :][: None if len(mine) > 1 else 1]:
             mine.append(_go_down(draw, mine[-1], _STEPS // 2, math.inf))
 
-    run(begin, recipes)
-    best = min((mine[0] for mine in ends.values()), key=lambda end: end.value)
     run(begin_again, [recipe for recipe in recipes if ends[recipe.name][0].value > best.value + _BEHIND])
     run(go_on, recipes)
     least = min(mine[1].value for mine in ends.values())
@@ -395,8 +386,7 @@ def tune_metrics(
     found = []
     for recipe in near:
         mine = ends[recipe.name][1:]
-        kernel, alpha = _mean_of(mine)
-        value = float(np.mean([end.value for end in mine]))
+        (kernel, alpha), value = _mean_of(mine), float(np.mean([end.value for end in mine]))
         found.append((recipe, replace(mine[0], kernel=kernel, alpha=alpha, value=value)))
     return sorted(found, key=lambda each: each[1].value)
 
@@ -430,19 +420,18 @@ class FoldWork:
         self.count, self.ordered = int(folds.max()) + 1, bool(folds.min() < 0)
         self.train = [np.flatnonzero(trained_on(folds, fold)) for fold in range(self.count)]
         self.test = [np.flatnonzero(folds == fold) for fold in range(self.count)]
-        self.progress = Progress("fitting the committee", self.count * (len(_chains(recipes)) + 2) + 3, verbose)
+        self.chains = _chains(recipes)
+        self.progress = Progress("fitting the committee", self.count * (len(self.chains) + 2) + 3, verbose)
 
     def _draw(self, rows: Array, most: int) -> Array:
         """At most so many of these rows, drawn at random; fewer where there are many columns."""
         most = min(most, most_rows(self.table.share))
         return rows if len(rows) <= most else np.sort(self.rng.permutation(rows)[:most])
 
-    def _enough(self, usual: int) -> int:
-        """So many rows, or more where there are many columns: widths of rare levels need to see them."""
-        return max(usual, min(_BY_COLUMN * self.table.rows.width, _TUNED_ON))
-
-    def _some(self, rows: Array, most: int) -> TrainingTable:
-        return self.table.part(self._draw(rows, most))
+    def _parts(self, usual: int) -> list[TrainingTable]:
+        """So many rows without each fold, or more where there are many columns: rare levels must be seen."""
+        most = max(usual, min(_BY_COLUMN * self.table.rows.width, _TUNED_ON))
+        return [self.table.part(self._draw(train, most)) for train in self.train]
 
     def _held_out(self, fold: int, train: Rows) -> Rows:
         """The rows of a fold as new ones: columns of levels that no training row has are zero, as for unseen levels."""
@@ -456,7 +445,7 @@ class FoldWork:
 
     def tune_first(self, deadline: float) -> tuple[FoldEnds, Array]:
         """Tune every member on a few hundred rows without each fold; and its predictions there (members x n x t)."""
-        parts = [self._some(train, self._enough(_FIRST)) for train in self.train]
+        parts = self._parts(_FIRST)
         criteria = [part.criterion(5 if len(part.rows) <= 150 else 3, self.rng) for part in parts]
         values = np.empty((len(self.recipes), *self.table.problem.Y.shape))
         by_fold: FoldEnds = [{} for _ in parts]
@@ -474,27 +463,25 @@ class FoldWork:
                 values[i][self.test[fold]] = self._predict(end, parts[fold], fold)
             self.progress.step()
 
-        run(tune_chain, [(fold, chain) for fold in range(self.count) for chain in _chains(self.recipes)])
+        run(tune_chain, list(product(range(self.count), self.chains)))
         return by_fold, values
 
     def refine(self, by_fold: FoldEnds, kept: list[int], deadline: float) -> FoldEnds:
         """Take a few steps on more rows, where members were first tuned on a part of the training rows."""
-        parts = [self._some(train, self._enough(_REFINED)) for train in self.train]
-        criteria = [part.criterion(3, self.rng) for part in parts]
+        criteria = [part.criterion(3, self.rng) for part in self._parts(_REFINED)]
         folds = [fold for fold in range(self.count) if len(self.train[fold]) > 1.2 * _FIRST]
         refined: FoldEnds = [dict(ends) for ends in by_fold]
 
         def refine_one(job: tuple[int, Recipe]) -> None:
-            fold, recipe = job
-            refined[fold][recipe.name] = (
-                tune_recipe(criteria[fold], recipe, refined[fold][str(recipe.follows)], None, 1, deadline)
-                if recipe.linear
-                else _go_down(criteria[fold], by_fold[fold][recipe.name], _REFINING, deadline)
-            )
+            (fold, recipe), ends = job, refined[job[0]]
+            if recipe.linear:
+                end = tune_recipe(criteria[fold], recipe, ends[str(recipe.follows)], None, 1, deadline)
+            else:
+                end = _go_down(criteria[fold], by_fold[fold][recipe.name], _REFINING, deadline)
+            ends[recipe.name] = end
 
         for linear in (False, True):  # sums have the widths of the members that they follow
-            recipes = [self.recipes[i] for i in kept if self.recipes[i].linear == linear]
-            run(refine_one, [(fold, recipe) for fold in folds for recipe in recipes])
+            run(refine_one, list(product(folds, [self.recipes[i] for i in kept if self.recipes[i].linear == linear])))
         self.progress.step(self.count)
         return refined
 
@@ -509,15 +496,16 @@ class FoldWork:
         found: dict[int, Descent] = {}
 
         def tune_one(i: int) -> None:
-            if self.recipes[i].linear:
-                before = next(found[k] for k in kept if self.recipes[k].name == self.recipes[i].follows)
-                found[i] = tune_recipe(criterion, self.recipes[i], before, None, 1, deadline)
+            recipe = self.recipes[i]
+            if recipe.linear:
+                before = next(found[k] for k in kept if self.recipes[k].name == recipe.follows)
+                found[i] = tune_recipe(criterion, recipe, before, None, 1, deadline)
                 return
-            ends = [by_name[self.recipes[i].name] for by_name in by_fold]
+            ends = [by_name[recipe.name] for by_name in by_fold]
             pairs = [_mean_of(ends), *((end.kernel, end.alpha) for end in ends)]
-            starts = [Step(criterion.at(*pair, slopes=False).value, *pair) for pair in pairs]
+            starts = (Step(criterion.at(*pair, slopes=False).value, *pair) for pair in pairs)
             steps = max(8, self.steps // (2 if n <= 700 else 4))
-            found[i] = _go_down(criterion, min(starts, key=lambda start: start.value), steps, deadline)
+            found[i] = _go_down(criterion, min(starts, key=_value), steps, deadline)
 
         for linear in (False, True):
             run(tune_one, [i for i in kept if self.recipes[i].linear == linear])
@@ -539,25 +527,23 @@ class FoldWork:
             return found, None, None
         part = self.table.part(tuned) if many else self.table
         m, folds = len(part.rows), self.folds[tuned] if many else self.folds
-        tests = [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
-        left_out, in_folds = np.empty((len(last), m, t)), np.empty((len(last), m, t))
+        tests, residuals = [np.flatnonzero(folds == fold) for fold in np.unique(folds)], np.empty((2, len(last), m, t))
 
         def one(place: int) -> None:
             i, end = list(last.items())[place]
-            left = LeaveOutErrors(end.kernel, part.rows, part.problem, part.groups)
-            alpha = _alpha_for_rows(end, m)
+            left, alpha = LeaveOutErrors(end.kernel, part.rows, part.problem, part.groups), _alpha_for_rows(end, m)
             if not many:
                 alpha = found[i] = downhill(left.error, alpha, (least_alpha(m), math.inf))
-            left_out[place], in_folds[place] = left.residuals(alpha, tests)
+            residuals[:, place] = left.residuals(alpha, tests)
 
         run(one, range(len(last)))
         self.progress.step()
-        return found, left_out, in_folds
+        return found, residuals[0], residuals[1]
 
     def _alphas_of_fold(self, last: dict[int, Descent]) -> dict[int, float]:
         """alpha of each member for all rows, from the one with the least error at the rows of a fold."""
         place, found, n = -1 if self.ordered else 0, dict[int, float](), len(self.folds)
-        train, test = self._some(self.train[place], _ALPHA_ON), self.table.part(self.test[place])
+        train, test = (self.table.part(r) for r in (self._draw(self.train[place], _ALPHA_ON), self.test[place]))
         new, m = self._held_out(place, train.rows), len(train.rows)
 
         def choose(i: int) -> None:
@@ -577,22 +563,17 @@ class FoldWork:
             end = by_fold[fold][self.recipes[members[place]].name]
             values[place][self.test[fold]] = self._predict(end, self.table.part(self.train[fold]), fold)
 
-        jobs = [(fold, place) for fold in range(self.count) for place in range(len(members))]
-        each_on_all_cores(one, jobs, len(self.table.rows))
+        each_on_all_cores(one, list(product(range(self.count), range(len(members)))), len(self.table.rows))
         self.progress.step(self.count + 1)
         return values
 
 
 def _chains(recipes: Sequence[Recipe]) -> list[list[int]]:
     """Members that follow one another, by number; chains can be tuned side by side."""
-    names = {recipe.name: i for i, recipe in enumerate(recipes)}
-    chains = {i: [i] for i, recipe in enumerate(recipes) if recipe.follows not in names}
-    for i in range(len(recipes)):
-        head = i
-        while recipes[head].follows in names:
-            head = names[str(recipes[head].follows)]
-        if head != i:
-            chains[head].append(i)
+    heads, chains = dict[str | None, int](), dict[int, list[int]]()
+    for i, recipe in enumerate(recipes):  # members come after those that they follow
+        heads[recipe.name] = heads.get(recipe.follows, i)
+        chains.setdefault(heads[recipe.name], []).append(i)
     return list(chains.values())
 
 
@@ -605,6 +586,5 @@ def _mean_of(descents: Sequence[Descent]) -> tuple[Kernel, float]:
     """Geometric means of the folds' parameters and alphas."""
     ends = [descent.kernel.tunable() for descent in descents]
     middle = {name: np.exp(np.mean([np.log(end[name]) for end in ends], axis=0)) for name in ends[0]}
-    return with_parameters(descents[0].kernel, middle), float(
-        np.exp(np.mean([np.log(descent.alpha) for descent in descents]))
-    )
+    alpha = float(np.exp(np.mean([np.log(descent.alpha) for descent in descents])))
+    return with_parameters(descents[0].kernel, middle), alpha

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -61,16 +61,31 @@ class Point:
     """
 
     value: float
-    slopes: Slopes
-    by_alpha: float
-
-    def or_infinite(self) -> Point:
-        """The point, or an infinitely bad one where a number overflowed."""
-        numbers = [self.value if self.value > -math.inf else 0.0, self.by_alpha, *map(np.sum, self.slopes.values())]
-        return self if np.isfinite(numbers).all() else Point(math.inf, {}, 0.0)
+    slopes: Slopes = field(default_factory=dict)
+    by_alpha: float = 0.0
 
 
-class Criterion:
+_NOWHERE = Point(math.inf)
+
+
+class Objective:
+    """A criterion of some rows; `shift` is what the size of the targets adds to every value."""
+
+    rows: Rows
+    shift: float
+
+    def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
+        """The criterion, and how it changes; infinite, without a warning, where a factor fails or numbers overflow."""
+        with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+            point = self._at(kernel, alpha, slopes=slopes)
+        numbers = [point.value if point.value > -math.inf else 0.0, point.by_alpha]
+        return point if np.isfinite([*numbers, *map(np.sum, point.slopes.values())]).all() else _NOWHERE
+
+    def _at(self, kernel: Kernel, alpha: float, *, slopes: bool) -> Point:
+        raise NotImplementedError
+
+
+class Criterion(Objective):
     """What tuning minimizes.
 
     Parameters
@@ -97,29 +112,22 @@ class Criterion:
         self.scaled = replace(problem, Y=problem.Y / unit)
         self.right = np.ascontiguousarray((problem.root[:, None] * self.scaled.Y).T)
 
-    def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
-        """The criterion, and how it changes; infinite, without a warning, where numbers overflow."""
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            point = self._at(kernel, alpha, slopes=slopes)
-        return point.or_infinite()
-
     def _at(self, kernel: Kernel, alpha: float, *, slopes: bool) -> Point:
         K = weigh(gram(kernel, self.rows), self.problem)
         if not np.isfinite(K).all():
-            return Point(math.inf, {}, 0.0)
+            return _NOWHERE
         try:
             left = Inverted.of_matrix(K, alpha, self.scaled, mirrored=True, overwrite=True)
         except SingularError:
-            return Point(math.inf, {}, 0.0)
-        a, log_determinant = np.ascontiguousarray(left.a.T), left.log_determinant
-        if left.border is not None:
-            log_determinant += float(np.log(left.border.scale))
+            return _NOWHERE
+        a = np.ascontiguousarray(left.a.T)
         if self.objective == "loo":
             value, M = self._leave_one_out(left.P, a, slopes=slopes)
         else:
-            value, M = self._evidence(left.P, a, log_determinant, slopes=slopes)
+            border = 0.0 if left.border is None else float(np.log(left.border.scale))
+            value, M = self._evidence(left.P, a, left.log_determinant + border, slopes=slopes)
         if M is None or not math.isfinite(value):
-            return Point(value, {}, 0.0)
+            return Point(value)
         by_alpha = alpha * float(np.trace(M))
         return Point(value, gradient(kernel, self.rows, weigh(M, self.problem)), by_alpha)
 
@@ -148,13 +156,12 @@ class Criterion:
             return -math.inf, None
         log_determinant -= 2.0 * float(np.log(self.problem.root).sum())
         value = 0.5 * float(free * (1.0 + np.log(2.0 * np.pi * variance)).sum() + t * log_determinant) / (n * t)
-        value += self.shift
         if not slopes:
-            return value, None
+            return value + self.shift, None
         M = t * P
         M -= (a.T / variance) @ a
         M *= 0.5 / (n * t)
-        return value, M
+        return value + self.shift, M
 
 
 _BYTES = 4e8  # what the distances of one kind may take
@@ -216,7 +223,7 @@ def _require_stationary(kernel: Kernel) -> Stationary:
     return kernel
 
 
-class HeldOutCriterion:
+class HeldOutCriterion(Objective):
     """Log of the mean squared error over held-out folds; a criterion for `descend`.
 
     Parameters
@@ -260,16 +267,6 @@ class HeldOutCriterion:
         pairs, width = (held.total, width.reshape(1)) if width.ndim == 0 else (held.values, width[held.first])
         return held, pairs, np.asarray(width ** -float(kernel.power))
 
-    def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
-        """The criterion, and how it changes with log widths and log alpha; infinite where a factor fails."""
-        with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-            if not isinstance(kernel, Stationary):  # of which only alpha is chosen
-                found = self._folds(self._gram(kernel), alpha, slopes=False)
-                point = Point(math.inf if found is None else self._value(found[0]), {}, 0.0)
-            else:
-                point = self._at(_require_stationary(kernel), alpha, slopes=slopes)
-        return point.or_infinite()
-
     def best_alpha(self, kernel: Kernel, alphas: Sequence[float]) -> tuple[float, float]:
         """The alpha with the lowest criterion, by a local search from the middle of ascending alphas, and its value."""
         with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
@@ -277,8 +274,7 @@ class HeldOutCriterion:
 
             @cache
             def at(place: int) -> float:
-                found = self._folds(K, alphas[place], slopes=False)
-                return math.inf if found is None else self._value(found[0])
+                return self._value(self._folds(K, alphas[place], slopes=False))
 
             place = len(alphas) // 2
             for step in (-1, 1):
@@ -310,23 +306,22 @@ class HeldOutCriterion:
         np.fill_diagonal(K, 1.0)
         return K, B
 
-    def _value(self, total: float) -> float:
-        """The criterion of a sum of squares."""
-        if not total > 0:
-            return -math.inf if total == 0 else math.inf
-        return math.log(total / self.Y.size) + self.shift
+    def _value(self, found: tuple[float, Array, Array, float] | None) -> float:
+        """The criterion of a sum of squares; infinite where a factor failed."""
+        if found is None or not found[0] > 0:
+            return -math.inf if found is not None and found[0] == 0 else math.inf
+        return math.log(found[0] / self.Y.size) + self.shift
 
-    def _at(self, kernel: Stationary, alpha: float, *, slopes: bool) -> Point:
-        (held, pairs, by), n = self._pairs(kernel), len(self.w)
+    def _at(self, kernel: Kernel, alpha: float, *, slopes: bool) -> Point:
+        if not isinstance(kernel, Stationary):  # of which only alpha is chosen
+            return Point(self._value(self._folds(self._gram(kernel), alpha, slopes=False)))
+        (held, pairs, by), n = self._pairs(_require_stationary(kernel)), len(self.w)
         K, B = self._matrix(kernel)
         found = self._folds(K, alpha, slopes=slopes)
-        if found is None:
-            return Point(math.inf, {}, 0.0)
-        total, left, right, by_alpha = found
-        value = self._value(total)
-        if not slopes or not math.isfinite(value):
-            return Point(value, {}, 0.0)
-        slope = np.zeros(len(pairs))
+        value = self._value(found)
+        if found is None or not slopes or not math.isfinite(value):
+            return Point(value)
+        (total, left, right, by_alpha), slope = found, np.zeros(len(pairs))
         for begin, end in held.parts:
             M, at = left[:, begin:end].T @ right[:, begin:], 0
             each = B[held.starts[begin] : held.starts[end]]
@@ -335,11 +330,9 @@ class HeldOutCriterion:
                 at += n - 1 - i
             slope += pairs[:, held.starts[begin] : held.starts[end]] @ each
         slope *= 2.0 / total * by
-        if np.ndim(kernel.width) == 0:
-            return Point(value, {"width": slope[0]}, alpha * by_alpha / total)
         widths = np.zeros(len(held.group))
         widths[held.first] = slope
-        return Point(value, {"width": widths}, alpha * by_alpha / total)
+        return Point(value, {"width": widths if np.ndim(kernel.width) else slope[0]}, alpha * by_alpha / total)
 
     def _folds(self, K: Array, alpha: float, *, slopes: bool) -> tuple[float, Array, Array, float] | None:
         """L, the two factors whose product has the weights of dK, and dL / d alpha, from the upper triangle of K."""

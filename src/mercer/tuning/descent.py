@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,8 @@ from mercer.kernels.views import Mapped, On
 from mercer.selection.ladders import round_rungs
 from mercer.solvers.dual import DualSystem
 from mercer.solvers.gram import training_matrix
-from mercer.tuning.criterion import Criterion, HeldOutCriterion
+from mercer.tuning.criterion import HeldOutCriterion, Objective
 
-Objective: TypeAlias = Criterion | HeldOutCriterion  # what is minimized
 # Limits: of widths in spreads of their columns, of others in multiples of the start, of alpha in those of k(x, x).
 _WIDTHS, _OTHERS, _ALPHAS = (1e-2, 1e4), (1e-3, 1e3), (1e-9, 1e3)
 # No eigenvalue of K exceeds its trace, so with alpha above this share of it six digits can be trusted.
@@ -61,15 +60,11 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Descent:
-    """How a search went.
+class Descent(Step):
+    """Where a search ended, and how it went.
 
     Attributes
     ----------
-    kernel, alpha : Kernel, float
-        Where it ended.
-    value : float
-        The criterion there.
     status : {"converged", "stopped", "failed"}
         How it ended: no way down any more; out of steps or time; or nowhere positive definite.
     bounds : list of str
@@ -80,9 +75,6 @@ class Descent:
         How often the criterion was computed.
     """
 
-    kernel: Kernel
-    alpha: float
-    value: float
     status: str
     bounds: list[str]
     path: list[Step]
@@ -120,26 +112,23 @@ class Coordinates:
                 groups = np.unique(np.asarray(share)[places], return_inverse=True)[1].ravel()
             self.groups[name] = self.size + groups
             self.size += int(groups.max(initial=-1)) + 1
+        self.places = np.concatenate([np.empty(0, dtype=np.intp), *self.groups.values()])
+
+    def sums(self, values: dict[str, Array]) -> Array:
+        """Numbers by parameter, such as slopes, as one vector; of columns that share a width their sum."""
+        listed = np.concatenate([np.empty(0), *(np.ravel(values[name]) for name in self.groups)])
+        return np.bincount(self.places, listed, self.size)
 
     def vector(self, kernel: Kernel) -> Array:
         """The logarithms at a kernel; of columns that share a width their mean."""
-        found = kernel.tunable()
-        logs = np.concatenate([np.log(found[name]).ravel() for name in self.groups] or [np.empty(0)])
-        places = np.concatenate([*self.groups.values()] or [np.empty(0, dtype=np.intp)])
-        return np.bincount(places, logs, self.size) / np.maximum(np.bincount(places, minlength=self.size), 1)
+        logs = {name: np.log(value) for name, value in kernel.tunable().items()}
+        return self.sums(logs) / np.maximum(np.bincount(self.places, minlength=self.size), 1)
 
     def at(self, vector: Array) -> Kernel:
         """The kernel at a vector."""
         held = self.kernel.tunable()
         values = {name: np.exp(vector[groups]).reshape(held[name].shape) for name, groups in self.groups.items()}
         return with_parameters(self.kernel, values)
-
-    def slope_vector(self, slopes: dict[str, Array]) -> Array:
-        """Slopes by parameter as one vector; of columns that share a width their sum."""
-        result = np.zeros(self.size)
-        for name, groups in self.groups.items():
-            np.add.at(result, groups, np.ravel(slopes[name]))
-        return result
 
     def limits(self, given: dict[str, tuple[float, float]]) -> Array:
         """Lowest and highest logarithm of every coordinate: as given, or far apart and around where it begins."""
@@ -151,10 +140,8 @@ class Coordinates:
                 (low, high), spread = _WIDTHS, self.widths[name][0]
                 size = spread if size.size == len(spread) else np.full(size.size, float(np.median(spread)))
             fixed = given.get(name, given.get(name.rsplit("__", 1)[-1]))
-            if fixed is None:
-                limits[groups] = _around(begin[groups], np.log(low * size), np.log(high * size))
-            else:
-                limits[groups] = np.log(fixed)
+            usual = _around(begin[groups], np.log(low * size), np.log(high * size))
+            limits[groups] = usual if fixed is None else np.log(fixed)
         return limits
 
     def label(self, place: int) -> str:
@@ -222,19 +209,17 @@ class _Search:
     def __call__(self, vector: Array) -> tuple[float, Array]:
         kernel, alpha = self.coordinates.at(vector[:-1]), math.exp(vector[-1])
         point = self.criterion.at(kernel, alpha)
-        self.evaluations += 1
-        self.last[vector.tobytes()] = point.value
+        self.evaluations, self.last[vector.tobytes()] = self.evaluations + 1, point.value
         if not self.path and point.value < math.inf:
             self.path.append(Step(point.value, kernel, alpha))
         if not math.isfinite(point.value):  # not positive definite, or without any error left
             return float(np.clip(point.value, -_BAD, _BAD)), np.zeros(len(vector))
-        slopes = np.append(self.coordinates.slope_vector(point.slopes), point.by_alpha)
+        slopes = np.append(self.coordinates.sums(point.slopes), point.by_alpha)
         return point.value - self.criterion.shift, slopes
 
     def keep(self, intermediate_result: Any) -> None:
         """After every accepted step; no more of them once time is up, or two steps together gain too little."""
-        x = intermediate_result.x
-        value = float(intermediate_result.fun) + self.criterion.shift
+        x, value = intermediate_result.x, float(intermediate_result.fun) + self.criterion.shift
         self.path.append(Step(value, self.coordinates.at(x[:-1]), math.exp(x[-1])))
         self.settled = len(self.path) > 2 and self.path[-3].value - self.path[-1].value < self.gain
         if self.settled or time.monotonic() > self.deadline:
@@ -281,29 +266,15 @@ def descend(
     limits = np.vstack([coordinates.limits(given), ends])
     begin = np.clip(np.append(coordinates.vector(kernel), math.log(alpha)), limits[:, 0], limits[:, 1])
     search = _Search(criterion, coordinates, deadline, gain)
-    found = minimize(
-        search,
-        begin,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=limits,
-        callback=search.keep,
-        options={"maxiter": steps, "ftol": 1e-7, "gtol": 1e-5, "maxls": 12},
-    )
-    best = found.x
-    on_bound = np.flatnonzero((best - limits[:, 0] < _EDGE) | (limits[:, 1] - best < _EDGE))
+    options = {"maxiter": steps, "ftol": 1e-7, "gtol": 1e-5, "maxls": 12}
+    found = minimize(search, begin, jac=True, method="L-BFGS-B", bounds=limits, callback=search.keep, options=options)
+    best, status = found.x, "converged" if found.success or search.settled else "stopped"
     value = search.last.get(best.tobytes(), math.inf)
-    failed, settled = not search.path or value == math.inf, found.success or search.settled
-    status = "failed" if failed else "converged" if settled else "stopped"
-    return Descent(
-        round_parameters(coordinates.at(best[:-1])),
-        float(f"{math.exp(best[-1]):.6g}"),
-        value,
-        status,
-        [coordinates.label(int(place)) for place in on_bound],
-        search.path,
-        search.evaluations,
-    )
+    status = "failed" if not search.path or value == math.inf else status
+    on_bound = np.flatnonzero((best - limits[:, 0] < _EDGE) | (limits[:, 1] - best < _EDGE)).tolist()
+    labels = [coordinates.label(place) for place in on_bound]
+    end, alpha = round_parameters(coordinates.at(best[:-1])), float(f"{math.exp(best[-1]):.6g}")
+    return Descent(value, end, alpha, status, labels, search.path, search.evaluations)
 
 
 FIRST_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # alphas that a start is tried with, for k(x, x) = 1

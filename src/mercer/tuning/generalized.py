@@ -83,21 +83,19 @@ def generalized_committee(
         members.append(Member("linear", Linear(), 1.0, 0.0, 0.0, "as given", []))
         kernels.append([Linear()] * count)
     weights = np.ones(n) if table.problem.weights is None else table.problem.weights
-    paths: list[tuple[float, Array, float] | None] = [None] * len(members)
 
-    def follow(place: int) -> None:
-        paths[place] = _follow(kernels[place], table, committee, loss, y, weights / weights.mean(), deadline)
+    def follow(own: Sequence[Kernel]) -> tuple[float, Array, float] | None:
+        return _follow(own, table, committee, loss, y, weights / weights.mean(), deadline)
 
-    run(follow, range(len(members)))
-    found = [(member, own, *path) for member, own, path in zip(members, kernels, paths, strict=True) if path]
+    paths = zip(members, kernels, run(follow, kernels), strict=True)
+    found = [(member, own, *path) for member, own, path in paths if path]
     if not found:
         return None
-    held_out = np.array([values for _, _, _, values, _ in found])
-    given = table.problem.Y, table.problem.weights, committee.folds
-    weigh = partial(loss_weights, read)
-    shares = weights_of(weigh, held_out, *given[:2])
+    held_out, weigh = np.array([values for _, _, _, values, _ in found]), partial(loss_weights, read)
+    given = table.problem.Y, table.problem.weights
+    shares = weights_of(weigh, held_out, *given)
     used = np.flatnonzero(shares)
-    _, voted, by_fold = weigh_members(weigh, held_out[used], *given, shares[used])
+    _, voted, by_fold = weigh_members(weigh, held_out[used], *given, committee.folds, shares[used])
     tried = [
         replace(member, alpha=alpha, weight=float(share), error=error)
         for (member, _, alpha, _, error), share in zip(found, shares, strict=True)
@@ -140,18 +138,13 @@ def _follow(
             values[test] = project(optimum.a) + optimum.b
             largest = max(largest, float(np.abs(optimum.f).max()))
         losses = weights * loss.rows(y, values)
+        gain, error = (1.0, 0.0) if best is None else mean_with_error((best[2] - losses)[:, None], committee.clusters)
         since += 1
-        if best is None or _is_better(losses, best[2], committee.clusters):
+        if gain > _ERRORS * error:  # lower in the mean by a good part of the standard error
             best, since = (alpha, values, losses), 0
         if largest > _CERTAIN:
             break
     return None if best is None else (best[0], best[1], float(best[2].mean()))
-
-
-def _is_better(losses: Array, before: Array, clusters: Array | None) -> bool:
-    """Whether the mean of losses is lower than before by a good part of its standard error."""
-    gain, error = mean_with_error((before - losses)[:, None], clusters)
-    return bool(gain[0] > _ERRORS * error[0])
 
 
 def as_ridge(
@@ -165,9 +158,8 @@ def as_ridge(
     loss, y = read(Y)
     each = np.ones(len(y)) if weights is None else weights / weights.mean()
     task = Task(training_matrix(kernel, rows), y, each, loss, intercept=True)
-    best = task.minimize(100.0 * alpha, None, _ENOUGH)
-    for factor in (10.0, 1.0):
-        best = task.minimize(factor * alpha, best.f, _ENOUGH if factor > 1.0 else _FINAL)
+    begin = task.minimize(100.0 * alpha, None, _ENOUGH)
+    best = task.minimize(alpha, task.minimize(10.0 * alpha, begin.f, _ENOUGH).f, _FINAL)
     curvature = loss.curvature(y, best.f)
     if isinstance(loss, Softmax):  # which has probabilities in their place
         curvature = curvature * (1.0 - curvature)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -134,32 +136,27 @@ class LeaveOutErrors:
         """Weighted mean squared error; infinite where the system is singular."""
         left = self._invert(alpha)
         found = math.inf if left is None else float(np.mean(self._residuals_without(left, self.sets) ** 2))
-        if found < self.best[0]:
-            self.best = found, alpha, left
+        self.best = min(self.best, (found, alpha, left), key=itemgetter(0))
         return found if math.isfinite(found) else math.inf
 
     def residuals(self, alpha: float, folds: Sequence[Array]) -> tuple[Array, Array]:
         """Predictions less y, with each row or group left out in turn, and with each fold; NaN where singular."""
         left = self.best[2] if self.best[1] == alpha else self._invert(alpha)
-        if left is None:
-            return np.full(self.problem.Y.shape, np.nan), np.full(self.problem.Y.shape, np.nan)
         root = self.problem.root[:, None]
         return -self._residuals_without(left, self.sets) / root, -self._residuals_without(left, folds) / root
 
     def _invert(self, alpha: float) -> Inverted | None:
-        try:
+        with suppress(SingularError):
             return Inverted.of_matrix(self.K, alpha, self.problem, mirrored=True)
-        except SingularError:
-            return None
+        return None
 
-    def _residuals_without(self, left: Inverted, sets: Sequence[Array] | None) -> Array:
-        """y less predictions, in weighted coordinates."""
-        if sets is None:
+    def _residuals_without(self, left: Inverted | None, sets: Sequence[Array] | None) -> Array:
+        """y less predictions, in weighted coordinates; NaN where the system is singular."""
+        if sets is None and left is not None:
             return left.single_residuals()[0]
         values = np.full(self.problem.Y.shape, np.nan)
-        for rows, found in zip(sets, left.residuals(sets), strict=True):
-            if found is not None:
-                values[rows] = found
+        for rows, found in [] if left is None or sets is None else zip(sets, left.residuals(sets), strict=True):
+            values[rows] = np.nan if found is None else found
         return values
 
 
@@ -190,8 +187,13 @@ def convex_weights(held_out: Array, Y: Array, rows: Array | None = None) -> Arra
     size = max(float(np.abs(A).max(initial=0.0)), 1e-300)
     heavy = 1e4 * math.sqrt(len(A))
     weights, _ = nnls(np.vstack([A / size, np.full(len(held_out), heavy)]), np.append(np.zeros(len(A)), heavy))
+    return _shares(weights)
+
+
+def _shares(weights: Array) -> Array:
+    """Weights over their sum; equal ones where all are zero."""
     total = float(weights.sum())
-    return np.asarray(weights / total) if total > 0 else np.full(len(held_out), 1.0 / len(held_out))
+    return np.asarray(weights / total) if total > 0 else np.full(len(weights), 1.0 / len(weights))
 
 
 def log_loss_weights(held_out: Array, Y: Array, rows: Array | None = None) -> Array:
@@ -238,9 +240,7 @@ def log_loss_weights(held_out: Array, Y: Array, rows: Array | None = None) -> Ar
 
     start = np.concatenate([np.full(count, 3.0 / count), np.zeros(classes)])
     bounds = [(0.0, 1e3)] * count + [(-1e3, 1e3)] * classes
-    v = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x[:count]
-    total = float(v.sum())
-    return np.asarray(v / total) if total > 0 else np.full(count, 1.0 / count)
+    return _shares(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x[:count])
 
 
 def loss_weights(
@@ -285,8 +285,8 @@ def weigh_members(
     voted, by_fold = np.empty_like(Y), np.empty((int(folds.max()) + 1, len(held_out)))
     for fold in range(len(by_fold)):
         rest, own = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        there = None if of_rows is None else of_rows[rest]
-        by_fold[fold] = weights_of(weigh, held_out[:, rest], Y[rest], there) if len(rest) else weights
+        some = held_out[:, rest], Y[rest], None if of_rows is None else of_rows[rest]
+        by_fold[fold] = weights_of(weigh, *some) if len(rest) else weights
         voted[own] = np.tensordot(by_fold[fold], held_out[:, own], axes=1)
     return weights, voted, by_fold
 

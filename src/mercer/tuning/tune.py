@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from mercer.data.checks import as_numbers, check_intercept, check_size, check_weights, keyword_hints, refuse_not_finite
-from mercer.data.rows import PerRow, Rows, Seed, XLike, YLike
+from mercer.data.rows import Array, PerRow, Rows, Seed, XLike, YLike
 from mercer.errors import InputError, nearest, refuse_if, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import underflow_is_zero
@@ -74,20 +74,16 @@ class Tuned(Shown):
 
     def _columns(self) -> dict[str, list[object]]:
         """Every step of the search."""
-        return {
-            "step": list(range(len(self.path))),
-            f"log {'error' if self.objective == 'loo' else 'evidence'}": [float(step.value) for step in self.path],
-            "alpha": [float(step.alpha) for step in self.path],
-            "kernel": [round_numbers(repr(step.kernel)) for step in self.path],
-        }
+        names = ("step", f"log {'error' if self.objective == 'loo' else 'evidence'}", "alpha", "kernel")
+        rows = [(i, s.value, s.alpha, round_numbers(repr(s.kernel))) for i, s in enumerate(self.path)]
+        return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
     def __str__(self) -> str:
         what = "leave-one-out error" if self.objective == "loo" else "log evidence per row"
         ended = {
-            "converged": "It converged",
-            "stopped": "It was stopped before it converged",
+            "converged": "It converged", "stopped": "It was stopped before it converged",
             "failed": "It failed: the system was nowhere positive definite",
-        }[self.status]
+        }[self.status]  # fmt: skip
         lines = [
             f"{round_numbers(repr(self.kernel))} with alpha = {self.alpha:.3g}",
             f"{what}: {self.before:.4g} before, {self.score:.4g} after tuning on {self.rows} rows.",
@@ -96,12 +92,10 @@ class Tuned(Shown):
         if self.bounds:
             lines.append(f"On a bound: {', '.join(self.bounds)}.")
         if self.held_out is not None:
-            verdict = "the improvement is confirmed on held-out rows"
-            if self.held_out >= 1:
-                verdict = "tuning overfits" if self.overfitted else "no improvement on held-out rows"
-            lines.append(
-                f"On held-out rows the error is {self.held_out:.2f} times that of the untuned kernel: {verdict}."
-            )
+            verdict = "tuning overfits" if self.overfitted else "no improvement on held-out rows"
+            verdict = verdict if self.held_out >= 1 else "the improvement is confirmed on held-out rows"
+            times = f"{self.held_out:.2f} times that of the untuned kernel"
+            lines.append(f"On held-out rows the error is {times}: {verdict}.")
         return "\n".join(lines)
 
 
@@ -217,11 +211,10 @@ def tune_rows(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rando
         descents.append(how.descend(criterion, scale_widths(kernel, factor), first))
         progress.step()
     best = min(descents, key=lambda descent: descent.value)
-    held_out = None
+    held_out, alpha, reached = None, best.alpha, best.value
     if how.check and len(some_rows) >= 8:
         held_out = by_halves(kernel, some_rows, some, how, rng)
         progress.step(2)
-    alpha, reached = best.alpha, best.value
     if part is not None:
         whole = np.sort(rng.permutation(len(rows))[:_ALL_ROWS])
         criterion = Criterion(*take_rows(rows, problem, whole), how.objective)
@@ -264,16 +257,10 @@ def _problem(kernel: Kernel, X: XLike, y: YLike, sample_weight: PerRow, *, inter
         finite = np.isfinite(kernel.diagonal(rows)).all()
     if not finite:
         raise InputError(sentence(f"k(x, x) of {kernel!r}", "finite", "NaN or infinity", "Scale the columns of X."))
-    targets = as_numbers(y)
-    if targets is None or targets.ndim not in (1, 2) or len(targets) != len(rows):
-        raise InputError(sentence("y of tune", f"{len(rows)} finite numbers, one per row of X", _shape(y)))
-    refuse_not_finite("y of tune", targets)
+    targets = _finite("y of tune", y, len(rows), 2, f"{len(rows)} finite numbers, one per row of X")
     weights = None
     if sample_weight is not None:
-        numbers = as_numbers(sample_weight)
-        if numbers is None or numbers.shape != (len(rows),):
-            raise InputError(sentence("sample_weight of tune", "one finite number per row of X", _shape(sample_weight)))
-        refuse_not_finite("sample_weight of tune", numbers)
+        numbers = _finite("sample_weight of tune", sample_weight, len(rows), 1, "one finite number per row of X")
         weights = check_weights("tune", numbers)
     check_size("y of tune", targets)
     problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept)).subtract_mean()
@@ -282,8 +269,13 @@ def _problem(kernel: Kernel, X: XLike, y: YLike, sample_weight: PerRow, *, inter
     return take_used(rows, problem)
 
 
-def _shape(given: YLike) -> str:
-    return f"{type(given).__name__} of shape {np.shape(given)}"
+def _finite(name: str, given: YLike, n: int, most: int, must_be: str) -> Array:
+    """Finite numbers, one per row, with at most so many dimensions."""
+    numbers = as_numbers(given)
+    if numbers is None or not 1 <= numbers.ndim <= most or len(numbers) != n:
+        raise InputError(sentence(name, must_be, f"{type(given).__name__} of shape {np.shape(given)}"))
+    refuse_not_finite(name, numbers)
+    return numbers
 
 
 def scale_widths(kernel: Kernel, factor: float) -> Kernel:
@@ -294,32 +286,25 @@ def scale_widths(kernel: Kernel, factor: float) -> Kernel:
 
 def _alpha_on_all(criterion: Criterion, kernel: Kernel, start: float, ends: tuple[float, float]) -> tuple[float, float]:
     """The best alpha near this one, and the criterion there: what is best for a part of the rows is too large."""
-
-    @cache
-    def value(alpha: float) -> float:
-        return criterion.at(kernel, alpha, slopes=False).value
-
+    value = cache(lambda alpha: criterion.at(kernel, alpha, slopes=False).value)
     alpha = downhill(value, start, ends)
     return alpha, value(alpha)
 
 
 def by_halves(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rng: np.random.Generator) -> float:
     """Error of the tuned kernel over that of the kernel as given: each half tuned and judged on the other, twice."""
-    halves = [[np.sort(half) for half in np.split(rng.permutation(len(rows)), [len(rows) // 2])] for _ in range(2)]
-    parts = [pair for one, other in halves for pair in ((one, other), (other, one))]
-    ratios = np.ones(len(parts))
+    drawn = (np.split(rng.permutation(len(rows)), [len(rows) // 2]) for _ in range(2))
+    halves = [[take_rows(rows, problem, np.sort(half)) for half in pair] for pair in drawn]
 
-    def judge(number: int) -> None:
-        mine_rows, mine = take_rows(rows, problem, parts[number][0])
-        other_rows, other = take_rows(rows, problem, parts[number][1])
+    def judge(pair: list[tuple[Rows, Problem]]) -> float:
+        (mine_rows, mine), (other_rows, other) = pair
         first = start_alpha(kernel, mine_rows, mine)
         end = how.descend(Criterion(mine_rows, mine, how.objective), kernel, first)
         untuned, tuned = (
             float(np.sum((predict_new(k, a, mine_rows, mine, other_rows) - other.Y) ** 2))
             for k, a in ((kernel, first), (end.kernel, end.alpha))
         )
-        if untuned > 0 and tuned > 0:
-            ratios[number] = math.sqrt(tuned / untuned)
+        return math.sqrt(tuned / untuned) if untuned > 0 and tuned > 0 else 1.0
 
-    run(judge, range(len(parts)))
+    ratios = run(judge, [pair[::step] for pair in halves for step in (1, -1)])
     return float(np.exp(np.mean(np.log(ratios))))
