@@ -27,7 +27,7 @@ class Thing:
 
 def test_widths_of_every_make_are_taken():
     for width in (1, 1.0, np.float32(2), np.int64(3), [1, 2.0], (1.0,), np.array([1.0, 2.0]), 1e-150, 1e150):
-        positive_width(Thing(), width)
+        positive_width(Thing(), "width", width)
         assert np.all(inverse_width(width) * np.asarray(width) == 1.0)
 
 
@@ -35,21 +35,21 @@ def test_widths_of_every_make_are_taken():
     "width", [0, -1, math.nan, math.inf, -math.inf, 1e-151, 1e151, None, "a", [], [[1.0]], [1, 0], {}, object()]
 )
 def test_other_widths_are_refused(width):
-    assert tells(refusal(positive_width, Thing(), width), "width of Thing", f"got {width!r}")
+    assert tells(refusal(positive_width, Thing(), "width", width), "width of Thing", f"got {width!r}")
 
 
 def test_a_width_is_refused_by_the_name_it_goes_by():
-    assert tells(refusal(positive_width, Thing(), -1, "gamma"), "gamma of Thing", "got -1")
+    assert tells(refusal(positive_width, Thing(), "gamma", -1), "gamma of Thing", "got -1")
 
 
 @given(width=st.floats())
 def test_a_number_is_a_width_exactly_where_its_square_is_positive_and_finite(width):
     good = 1e-150 <= width <= 1e150
     if good:
-        positive_width(Thing(), width)
+        positive_width(Thing(), "width", width)
         assert 0 < inverse_width(width) ** 2 < math.inf
     else:
-        assert repr(width) in refusal(positive_width, Thing(), width)
+        assert repr(width) in refusal(positive_width, Thing(), "width", width)
 
 
 def test_numbers_are_checked_against_their_bounds():
@@ -74,14 +74,14 @@ def test_a_whole_number_too_large_for_floating_point_is_not_finite():
 
 def test_whole_numbers_are_checked_against_their_bound():
     for value in (1, 7, np.int64(3), np.uint8(2)):
-        whole_number(Thing(), "n", value)
-    whole_number(Thing(), "n", 0, least=0)
-    assert tells(refusal(whole_number, Thing(), "n", 2, least=3), "n of Thing", "got 2")
+        whole_number(1)(Thing(), "n", value)
+    whole_number(0)(Thing(), "n", 0)
+    assert tells(refusal(whole_number(3), Thing(), "n", 2), "n of Thing", "got 2")
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, 1.5, True, "1", None, math.nan, np.float64(2)])
 def test_what_is_no_positive_whole_number_is_refused(value):
-    assert tells(refusal(whole_number, Thing(), "n", value), "n of Thing", f"got {value!r}")
+    assert tells(refusal(whole_number(1), Thing(), "n", value), "n of Thing", f"got {value!r}")
 
 
 def test_functions_are_what_can_be_called():

@@ -14,11 +14,11 @@ from mercer.data.rows import Array, Rows, Seed, XLike, as_rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.labels import argument
 from mercer.kernels.tiles import blocks, check_values, difference_quotient, finite_on, matrix, tile
-from mercer.kernels.value import Value
+from mercer.kernels.value import Check, Value
 from mercer.runtime import promise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import DTypeLike
 
@@ -74,6 +74,8 @@ class Kernel(Value):
     takes_sparse: ClassVar[bool] = False
     # Whether the values can be relied on to be finite and symmetric (our own arithmetic).
     trusted: ClassVar[bool] = False
+    # What parameters must be, by name, in the order in which they are looked at.
+    checks: ClassVar[Mapping[str, Check]] = {}
     # NumPy's scalars and arrays leave arithmetic with kernels to the kernels.
     __array_ufunc__: ClassVar[None] = None
 
@@ -82,6 +84,11 @@ class Kernel(Value):
         if "diagonal" in vars(cls):  # an overflow shows in the values, as in a tile
             cls.diagonal = np.errstate(over="ignore", invalid="ignore")(cls.diagonal)  # type: ignore[method-assign]
         dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+
+    def __post_init__(self) -> None:
+        """Raise an error unless every parameter is what its check wants."""
+        for name, check in self.checks.items():
+            check(self, name, getattr(self, name))
 
     # -- what a kernel must say -------------------------------------------------------------------
 

@@ -11,17 +11,17 @@ k_3 = decay^2 sum M o (T S)(T R)' o (T'S)(T'R)'.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows, XLike
 from mercer.data.tokens import Symbols, count_codes, letters, substrings, words
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair, squared_norms
-from mercer.kernels.value import is_real, whole_number
+from mercer.kernels.value import Check, check_by, is_real, whole_number
 from mercer.runtime import run
 
 # Counts that fill more of their table than this are multiplied faster as a dense one, up to this many columns.
@@ -29,6 +29,8 @@ _DENSE, _WIDEST = 0.05, 20_000
 # Numbers held at once by either way of computing shared subsequences.
 _CELLS = 2_000_000
 _PAIR_CELLS = 400_000
+
+_DECAY = check_by(lambda decay: is_real(decay) and 1e-3 <= decay <= 1, "a number from 0.001 to 1")
 
 
 class ObjectKernel(Kernel):
@@ -121,17 +123,14 @@ class Words(Counts):
         """Refuse a vocabulary with nothing in it, or with a word twice."""
         if self.vocabulary is None:
             return
-        what = "vocabulary of Words"
-        if isinstance(self.vocabulary, str) or not isinstance(self.vocabulary, Sequence | np.ndarray):
-            raise InputError(sentence(what, "a list of words, or None", repr(self.vocabulary)))
+        what, got = "vocabulary of Words", repr(self.vocabulary)
+        listed = isinstance(self.vocabulary, Sequence | np.ndarray) and not isinstance(self.vocabulary, str)
+        refuse_if(not listed, what, "a list of words, or None", got)
         try:
             distinct = len(set(self.vocabulary))
         except TypeError:
-            raise InputError(
-                sentence(what, "hashable words, such as strings or tuples", repr(self.vocabulary))
-            ) from None
-        if not 0 < distinct == len(self.vocabulary):
-            raise InputError(sentence(what, "a non-empty list of distinct words", repr(self.vocabulary)))
+            raise InputError(sentence(what, "hashable words, such as strings or tuples", got)) from None
+        refuse_if(not 0 < distinct == len(self.vocabulary), what, "a non-empty list of distinct words", got)
 
     @property
     def fixed(self) -> bool:  # type: ignore[override]
@@ -184,16 +183,19 @@ class Spectrum(Counts):
 
     because: ClassVar[str] = "it is a scalar product of explicit features: how often each substring occurs"
 
+    checks: ClassVar[Mapping[str, Check]] = {"length": whole_number(1)}
+
     length: int = 3
     shortest: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse lengths that are no positive whole numbers, or in the wrong order."""
-        whole_number(self, "length", self.length)
+        super().__post_init__()
         if self.shortest is not None:
-            whole_number(self, "shortest", self.shortest)
-            if self.shortest > self.length:
-                raise InputError(sentence("shortest of Spectrum", f"at most length, {self.length}", self.shortest))
+            whole_number(1)(self, "shortest", self.shortest)
+            refuse_if(
+                self.shortest > self.length, "shortest of Spectrum", f"at most length, {self.length}", self.shortest
+            )
 
     def _lengths(self, found: Symbols) -> range:
         """Lengths to count, up to the longest text."""
@@ -287,14 +289,10 @@ class Subsequence(ObjectKernel):
         "spanned text) over all its occurrences"
     )
 
+    checks: ClassVar[Mapping[str, Check]] = {"length": whole_number(1), "decay": _DECAY}
+
     length: int = 3
     decay: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Refuse lengths and decays out of range."""
-        whole_number(self, "length", self.length)
-        if not is_real(self.decay) or not 1e-3 <= self.decay <= 1:
-            raise InputError(sentence("decay of Subsequence", "a number from 0.001 to 1", repr(self.decay)))
 
     def block(self, pair: Pair) -> Array:
         """Short subsequences by products, longer ones by the recursion over pairs."""

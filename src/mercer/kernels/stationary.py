@@ -10,17 +10,19 @@ the derivatives of the profile, `slope` and `bend`, and s_j the part of column j
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar, Self
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows, XLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError
 from mercer.kernels.base import BuiltIn, Kernel, Slopes
 from mercer.kernels.pair import Inverse, Pair
 from mercer.kernels.value import (
+    Check,
     Width,
+    check_by,
     fits_columns,
     inverse_width,
     is_real,
@@ -31,6 +33,11 @@ from mercer.kernels.value import (
 
 _FAR = 1e3  # widths from the centre beyond which squares would cancel, and differences are squared instead
 _LONGEST = 1e150  # differences in widths are cut to this: its square exists, and kernels there are 0
+
+
+_SMOOTHNESS = check_by(
+    lambda nu: is_real(nu) and nu in (0.5, 1.5, 2.5), "0.5, 1.5 or 2.5", "For nu = infinity use Gaussian."
+)
 
 
 class Stationary(Kernel):
@@ -60,11 +67,9 @@ class Stationary(Kernel):
     # Whether the profile has a finite slope at 0, so that rounding errors of short distances stay as small as they are.
     smooth: ClassVar[bool] = False
 
-    width: Width = 1.0
+    checks: ClassVar[Mapping[str, Check]] = {"width": positive_width}
 
-    def __post_init__(self) -> None:
-        """Validate `width`."""
-        positive_width(self, self.width)
+    width: Width = 1.0
 
     # -- the profile ------------------------------------------------------------------------------
 
@@ -229,19 +234,16 @@ class Gaussian(Exponential):
         "with rows divided by the width it is f(x) f(z) exp(x'z); the series of exp has positive coefficients"
     )
 
+    checks: ClassVar[Mapping[str, Check]] = {**Stationary.checks, "per_dimension": truth_value}
+
     per_dimension: bool = False
 
     @classmethod
     def from_gamma(cls, gamma: Width) -> Self:
         """exp(-gamma ||x - z||^2), as scikit-learn's rbf; one gamma or one per column."""
-        positive_width(cls(), gamma, "gamma")
+        positive_width(cls(), "gamma", gamma)
         width = np.sqrt(0.5 / np.asarray(gamma, dtype=np.float64))
         return cls(float(width) if width.ndim == 0 else width)
-
-    def __post_init__(self) -> None:
-        """Validate `width` and `per_dimension`."""
-        super().__post_init__()
-        truth_value(self, "per_dimension", self.per_dimension)
 
     def inverse(self, columns: int) -> Inverse:
         """1 / width, and 1 / sqrt(d) where asked for."""
@@ -275,12 +277,9 @@ class RationalQuadratic(BuiltIn, Stationary):
     because: ClassVar[str] = "it is a mixture of Gaussian kernels over widths, and each is a Mercer kernel"
     smooth: ClassVar[bool] = True
 
-    shape: float = 1.0
+    checks: ClassVar[Mapping[str, Check]] = {**Stationary.checks, "shape": positive_number}
 
-    def __post_init__(self) -> None:
-        """Validate `width` and `shape`."""
-        super().__post_init__()
-        positive_number(self, "shape", self.shape)
+    shape: float = 1.0
 
     def log_profile(self, s: Array) -> Array:
         """-shape log(1 + s / (2 shape)), in place."""
@@ -332,14 +331,9 @@ class Matern(BuiltIn, Stationary):
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "its Fourier transform, a power of 1 / (1 + frequency^2), is positive (Bochner)"
 
-    nu: float = 1.5
+    checks: ClassVar[Mapping[str, Check]] = {**Stationary.checks, "nu": _SMOOTHNESS}
 
-    def __post_init__(self) -> None:
-        """Validate `width` and `nu`."""
-        super().__post_init__()
-        if not is_real(self.nu) or self.nu not in (0.5, 1.5, 2.5):
-            hint = "For nu = infinity use Gaussian."
-            raise InputError(sentence("nu of Matern", "0.5, 1.5 or 2.5", repr(self.nu), hint))
+    nu: float = 1.5
 
     def _distance_and_decay(self, s: Array) -> tuple[Array, Array]:
         """sqrt(2 nu) r, and exp of minus it; distances are cut where infinity times 0 would be no number."""
@@ -451,12 +445,9 @@ class Periodic(Exponential):
         "it is the Gaussian kernel of (cos, sin) of every column, and a Mercer kernel of mapped rows is a Mercer kernel"
     )
 
-    period: float = 1.0
+    checks: ClassVar[Mapping[str, Check]] = {**Stationary.checks, "period": positive_number}
 
-    def __post_init__(self) -> None:
-        """Validate `width` and `period`."""
-        super().__post_init__()
-        positive_number(self, "period", self.period)
+    period: float = 1.0
 
     def distance(self, pair: Pair) -> Array:
         """Squared distances on circles, 4 sum_j sin^2(pi delta_j / period) / width_j^2."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, ClassVar, Self, TypeAlias, TypeGuard
 
 import numpy as np
@@ -176,7 +177,7 @@ Width: TypeAlias = Any  # one number, or one per column as a sequence or array
 _SMALLEST, _LARGEST = 1e-150, 1e150
 
 
-def positive_width(owner: object, value: Width, name: str = "width") -> None:
+def positive_width(owner: object, name: str, value: Width) -> None:
     """One positive number, or a non-empty sequence of them, of a size whose square exists."""
     try:
         array = as_numbers(value)
@@ -189,6 +190,18 @@ def positive_width(owner: object, value: Width, name: str = "width") -> None:
         raise InputError(sentence(f"{name} of {type(owner).__name__}", must_be, repr(value)))
 
 
+Check: TypeAlias = Callable[[object, str, object], None]  # of owner, name and value: raises an InputError
+
+
+def check_by(holds: Callable[[object], bool], must_be: str, way_out: str = "") -> Check:
+    """The check that something holds of a parameter."""
+
+    def check(owner: object, name: str, value: object) -> None:
+        refuse_if(not holds(value), f"{name} of {type(owner).__name__}", must_be, repr(value), way_out)
+
+    return check
+
+
 def positive_number(owner: object, name: str, value: object) -> None:
     """One positive number of a size whose square exists."""
     if not is_real(value) or not _SMALLEST <= value <= _LARGEST:
@@ -199,40 +212,32 @@ def positive_number(owner: object, name: str, value: object) -> None:
 
 def is_real(value: object) -> TypeGuard[float]:
     """Whether something is one finite real number."""
-    if not isinstance(value, numbers.Real) or isinstance(value, bool):
-        return False
     try:
-        return math.isfinite(value)
+        return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:
         return False
 
 
-def real_number(owner: object, name: str, value: object, *, least: float = -math.inf) -> None:
+def real_number(owner: object, name: str, value: object, least: float = -math.inf) -> None:
     """A finite number, at least a bound."""
     if not is_real(value) or value < least:
-        bound = "" if least == -math.inf else f" of at least {least:g}"
-        raise InputError(sentence(f"{name} of {type(owner).__name__}", f"a finite number{bound}", _brief(value)))
+        bound, got = "" if least == -math.inf else f" of at least {least:g}", repr(value)
+        got = got if len(got) <= 60 else f"{got[:57]}..."
+        raise InputError(sentence(f"{name} of {type(owner).__name__}", f"a finite number{bound}", got))
 
 
-def truth_value(owner: object, name: str, value: object) -> None:
-    """True or False, and nothing that merely counts as one."""
-    refuse_if(not isinstance(value, bool | np.bool_), f"{name} of {type(owner).__name__}", "True or False", repr(value))
+def whole_number(least: int) -> Check:
+    """The check for a whole number of at least so much."""
+
+    def holds(value: object) -> bool:
+        return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
+
+    return check_by(holds, f"an integer of at least {least}")
 
 
-def whole_number(owner: object, name: str, value: object, *, least: int = 1) -> None:
-    """A whole number of at least `least`."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-        raise InputError(sentence(f"{name} of {type(owner).__name__}", f"an integer of at least {least}", repr(value)))
-
-
-def _brief(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def check_callable(owner: object, name: str, value: object) -> None:
-    """Something that can be called."""
-    refuse_if(not callable(value), f"{name} of {type(owner).__name__}", "a function", repr(value))
+non_negative: Check = partial(real_number, least=0.0)
+truth_value = check_by(lambda value: isinstance(value, bool | np.bool_), "True or False")
+check_callable = check_by(callable, "a function")
 
 
 def inverse_width(value: Width) -> float | Array:

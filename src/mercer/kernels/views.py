@@ -14,10 +14,10 @@ from mercer.kernels.base import DIAGONAL_BLOCK, Kernel, Slopes
 from mercer.kernels.labels import argument, column_names
 from mercer.kernels.products import inverse_or_zero
 from mercer.kernels.tiles import blocks
-from mercer.kernels.value import ATOM, Identity, check_callable, function_name, short_name
+from mercer.kernels.value import ATOM, Check, Identity, check_callable, function_name, short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mercer.kernels.pair import Pair
 
@@ -76,12 +76,13 @@ class Mapped(View):
     kind: ClassVar[str] = "any"  # whatever the function takes
     takes_sparse: ClassVar[bool] = False  # what the function takes is unknown
 
+    checks: ClassVar[Mapping[str, Check]] = {"function": check_callable}
+
     function: Callable[[XLike], XLike]
 
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
         super().__post_init__()
-        check_callable(self, "function", self.function)
         if self.base.kind == "gram":
             raise InputError(
                 "Precomputed().map(...) is not supported: the matrix contains kernel values, not rows. Transform the "
