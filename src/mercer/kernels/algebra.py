@@ -40,6 +40,8 @@ def _from_parts(combine: Callable[[Iterable[Any]], object], name: str) -> Any:
 class Composed(Kernel):
     """A kernel made of others: it takes the rows they take, and is valid where the rule says so."""
 
+    # Why the rule cannot be applied to a matrix that is given in place of X; empty if it can.
+    without_gram: ClassVar[str] = ""
     kind: ClassVar[str] = _from_parts(_common_kind, "kind")
     positive_only: ClassVar[bool] = _from_parts(any, "positive_only")
     trusted: ClassVar[bool] = _from_parts(all, "trusted")
@@ -63,6 +65,8 @@ class Composed(Kernel):
                 f"{', another '.join(_INPUTS[kind] for kind in sorted(kinds))}. {way_out}"
             )
         super().__post_init__()
+        if self.without_gram and "gram" in kinds:
+            raise InputError(self.without_gram)
 
     def verdict(self) -> tuple[bool | None, str]:
         """Valid where every member is; otherwise the rule says nothing."""

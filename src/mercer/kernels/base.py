@@ -103,20 +103,21 @@ class Kernel(Value):
     def diagonal(self, rows: Rows) -> Array:
         """k(x, x) of each row; override where it is cheaper than a block."""
         cuts = [rows[part] for part in blocks(len(rows), DIAGONAL_BLOCK)]
-        parts = [tile(self, cut, cut, same=True).diagonal().copy() for cut in cuts]
-        return np.concatenate(parts) if parts else np.empty(0)
+        return np.concatenate([np.empty(0), *(tile(self, cut, cut, same=True).diagonal().copy() for cut in cuts)])
 
     def check(self, rows: Rows) -> None:
         """Refuse rows this kernel cannot take, in a sentence."""
         if self.kind in ("vectors", "gram") and (rows.objects or rows.values.dtype == object):
+            such = f"objects such as {rows.values[0]!r}" if rows.objects and len(rows) else "objects"
             raise InputError(
-                f"{type(self).__name__} needs rows of numbers; got {_describe(rows)}. "
+                f"{type(self).__name__} needs rows of numbers; "
+                f"got {such if rows.objects else 'a table with columns that are not numbers'}. "
                 "Choose numeric columns with .on(...), or use a kernel for objects."
             )
-        if self.positive_only and _smallest(rows) < 0:
-            raise InputError(
-                f"Negative values in data: {sentence(f'X for {type(self).__name__}', 'non-negative', _smallest(rows))}"
-            )
+        values = rows.values.data if rows.sparse else rows.values
+        if self.positive_only and values.size and values.min() < 0:
+            must_be = sentence(f"X for {type(self).__name__}", "non-negative", float(values.min()))
+            raise InputError(f"Negative values in data: {must_be}")
 
     @property
     def takes_objects(self) -> bool:
@@ -148,10 +149,8 @@ class Kernel(Value):
 
     def count_features(self, rows: Rows) -> int | None:
         """Number of explicit features, looking at one row if need be; None where phi is not finite."""
-        count = self.feature_count(rows.width)
-        if count is not None or not (self.finite and self.fixed) or not len(rows):
-            return count
-        return int(self.features(rows[:1]).shape[1])
+        count, there = self.feature_count(rows.width), self.finite and self.fixed and len(rows)
+        return int(self.features(rows[:1]).shape[1]) if count is None and there else count
 
     def features(self, rows: Rows) -> Array:
         """phi(x) of each row, where it is finite."""
@@ -285,13 +284,7 @@ class Kernel(Value):
         promise(max(each, 8) * count, what.format(many), hint)
 
     def approximate_features(
-        self,
-        X: XLike,
-        count: int = 200,
-        *,
-        method: str = "auto",
-        random_state: Seed = None,
-        probability: float = 0.95,
+        self, X: XLike, count: int = 200, *, method: str = "auto", random_state: Seed = None, probability: float = 0.95
     ) -> ApproximateFeatures:
         """Finitely many features with phi(x)'phi(z) near k(x, z), and how near.
 
@@ -445,22 +438,15 @@ class Kernel(Value):
 
 
 class BuiltIn(Kernel):
-    """A kernel on rows of numbers, dense or sparse, by our own arithmetic: its values need no check."""
+    """A kernel on rows of numbers, dense or sparse, by our own arithmetic: its values need no check.
 
+    A Mercer kernel, unless it says otherwise.
+    """
+
+    mercer: ClassVar[bool | None] = True
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def _smallest(rows: Rows) -> float:
-    values = rows.values.data if rows.sparse else rows.values
-    return float(values.min()) if values.size else 0.0
-
-
-def _describe(rows: Rows) -> str:
-    if rows.objects:
-        return f"objects such as {rows.values[0]!r}" if len(rows) else "objects"
-    return "a table with columns that are not numbers"

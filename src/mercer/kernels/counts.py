@@ -42,9 +42,8 @@ class ObjectKernel(Kernel):
 
     def check(self, rows: Rows) -> None:
         """Refuse tables of numbers."""
-        if not rows.objects:
-            what, hint = f"Rows of {type(self).__name__}", "Choose a column of a DataFrame with .on('column')."
-            raise InputError(sentence(what, "objects such as texts", f"a table of {rows.width} columns", hint))
+        what, hint = f"Rows of {type(self).__name__}", "Choose a column of a DataFrame with .on('column')."
+        refuse_if(not rows.objects, what, "objects such as texts", f"a table of {rows.width} columns", hint)
 
 
 def _pair_of_counts(kernel: Kernel, pair: Pair, count: Callable[[XLike], Rows]) -> Pair:

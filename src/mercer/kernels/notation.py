@@ -106,17 +106,18 @@ def parse(text: str) -> Kernel:
         if isinstance(problem, KernelTextError):
             raise
         reason = problem if isinstance(problem, InputError) else "the syntax is invalid."
-        raise KernelTextError(f"The kernel expression {_short(text)!r} is invalid: {reason}") from None
+        raise _refusal(text, f"is invalid: {reason}") from None
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
+def _refusal(text: str, problem: str) -> KernelTextError:
+    """The error that names a kernel expression and what is wrong with it."""
+    return KernelTextError(f"The kernel expression {text if len(text) <= 60 else text[:57] + '...'!r} {problem}")
 
 
 def _kernel(node: ast.expr, text: str) -> Kernel:
     value = _value(node, text)
     if not isinstance(value, Kernel):
-        raise KernelTextError(f"The kernel expression {_short(text)!r} must be a kernel; got {value!r}.")
+        raise _refusal(text, f"must be a kernel; got {value!r}.")
     return value
 
 
@@ -134,10 +135,8 @@ def _value(node: ast.expr, text: str) -> object:
             return _combine(_value(left, text), op, _value(right, text), text)
         case ast.Call():
             return _call(node, text)
-    raise KernelTextError(
-        f"The kernel expression {_short(text)!r} contains {ast.unparse(node)!r}; only kernels, numbers, + * ** and "
-        f"the methods {', '.join(_METHODS)} are allowed."
-    )
+    allowed = f"only kernels, numbers, + * ** and the methods {', '.join(_METHODS)} are allowed."
+    raise _refusal(text, f"contains {ast.unparse(node)!r}; {allowed}")
 
 
 def _combine(left: object, op: ast.operator, right: object, text: str) -> object:
@@ -145,14 +144,9 @@ def _combine(left: object, op: ast.operator, right: object, text: str) -> object
     if type(op) in _OPERATORS and (isinstance(left, Kernel) or isinstance(right, Kernel)):
         with suppress(TypeError):
             return _OPERATORS[type(op)](left, right)
-    if all(isinstance(each, int | float) for each in (left, right)):
-        raise KernelTextError(
-            f"The kernel expression {_short(text)!r} is invalid: arithmetic with numbers is not supported. Write the "
-            "result, such as 0.5."
-        )
-    raise KernelTextError(
-        f"The kernel expression {_short(text)!r} is invalid: kernels are combined by +, * and ** only."
-    )
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        raise _refusal(text, "is invalid: arithmetic with numbers is not supported. Write the result, such as 0.5.")
+    raise _refusal(text, "is invalid: kernels are combined by +, * and ** only.")
 
 
 def _call(node: ast.Call, text: str) -> object:
@@ -170,10 +164,8 @@ def _call(node: ast.Call, text: str) -> object:
         case ast.Attribute(value=owner, attr="exp" | "normalized" | "on" as method):
             make = getattr(_kernel(owner, text), method)
         case _:
-            raise KernelTextError(
-                f"The kernel expression {_short(text)!r} calls {ast.unparse(node.func)!r}; only kernels and the "
-                f"methods {', '.join(_METHODS)} can be called."
-            )
+            allowed = f"only kernels and the methods {', '.join(_METHODS)} can be called."
+            raise _refusal(text, f"calls {ast.unparse(node.func)!r}; {allowed}")
     try:
         return make(*given, **named)
     except TypeError:
@@ -193,6 +185,5 @@ def _class(name: str) -> type[Kernel]:
         return NAMES[plain]
     if plain in _WITH_FUNCTIONS:
         raise KernelTextError(f"{name} contains a Python function and cannot be written as a kernel expression.")
-    raise KernelTextError(
-        f"There is no kernel {name!r}. {nearest(name, [snake(kernel.__name__) for kernel in NAMES.values()])}"
-    )
+    known = [snake(kernel.__name__) for kernel in NAMES.values()]
+    raise KernelTextError(f"There is no kernel {name!r}. {nearest(name, known)}")

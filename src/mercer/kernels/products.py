@@ -1,6 +1,6 @@
 """Kernels of the scalar product x'z and other plain similarities of two vectors.
 
-The last ones are not Mercer kernels, so that the checks can say why, but for the chi-squared kernel made of one of them.
+Some are no Mercer kernels, and are here so that the checks can say why; the chi-squared kernel is made of one of them.
 """
 
 from __future__ import annotations
@@ -91,7 +91,6 @@ class Linear(BuiltIn):
            [11., 25.]])
     """
 
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is the scalar product itself (its feature map is the identity)"
     finite: ClassVar[bool] = True
 
@@ -140,7 +139,6 @@ class Polynomial(BuiltIn):
            [ 9., 25.]])
     """
 
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = (
         "its features are all monomials, each multiplied by the square root of a multinomial coefficient"
     )
@@ -233,7 +231,6 @@ class Cosine(BuiltIn):
            [0.96, 1.  ]])
     """
 
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = (
         "it is the scalar product of rows scaled to length one, and a Mercer kernel of mapped rows is a Mercer kernel"
     )
@@ -289,7 +286,6 @@ class Constant(BuiltIn):
     """
 
     kind: ClassVar[str] = "any"
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "its one feature is the square root of the value"
     finite: ClassVar[bool] = True
 
@@ -383,7 +379,6 @@ class Chi2(BuiltIn):
            [0.1353, 1.    ]])
     """
 
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "the chi-squared distance is conditionally negative definite (Schoenberg)"
     positive_only: ClassVar[bool] = True
 
@@ -461,6 +456,8 @@ class Sigmoid(BuiltIn):
     """
 
     checks: ClassVar[Mapping[str, Check]] = {"scale": real_number, "offset": real_number}
+
+    mercer: ClassVar[bool | None] = None
 
     scale: float = 1.0
     offset: float = 0.0

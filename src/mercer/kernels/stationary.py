@@ -229,7 +229,6 @@ class Gaussian(Exponential):
            [0.3679, 1.    ]])
     """
 
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = (
         "with rows divided by the width it is f(x) f(z) exp(x'z); the series of exp has positive coefficients"
     )
@@ -273,7 +272,6 @@ class RationalQuadratic(BuiltIn, Stationary):
            [0.7071, 1.    ]])
     """
 
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is a mixture of Gaussian kernels over widths, and each is a Mercer kernel"
     smooth: ClassVar[bool] = True
 
@@ -328,7 +326,6 @@ class Matern(BuiltIn, Stationary):
            [0.3679, 1.    ]])
     """
 
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "its Fourier transform, a power of 1 / (1 + frequency^2), is positive (Bochner)"
 
     checks: ClassVar[Mapping[str, Check]] = {**Stationary.checks, "nu": _SMOOTHNESS}
@@ -405,7 +402,6 @@ class Laplacian(Exponential):
            [0.3679, 1.    ]])
     """
 
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = (
         "it is a product over columns of exp(-|x - z| / width), whose Fourier transform is positive"
     )
@@ -440,7 +436,6 @@ class Periodic(Exponential):
            [1.    , 0.1353, 1.    ]])
     """
 
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = (
         "it is the Gaussian kernel of (cos, sin) of every column, and a Mercer kernel of mapped rows is a Mercer kernel"
     )

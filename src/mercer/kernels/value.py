@@ -57,9 +57,8 @@ class Value(KeywordHints):
         ['k1', 'k1__per_dimension', 'k1__width', 'k2']
         """
         params = dict(self.items())
-        if deep:
-            for name, member in self.members().items():
-                params |= {f"{name}__{key}": value for key, value in member.get_params().items()}
+        for name, member in self.members().items() if deep else ():
+            params |= {f"{name}__{key}": value for key, value in member.get_params().items()}
         return params
 
     def set_params(self, **params: object) -> Self:
@@ -160,15 +159,10 @@ def _text(value: object) -> str:
     return repr(value)
 
 
-def function_name(function: object) -> str:
-    """What a function is called, for people: lambda, not <lambda>."""
-    return str(getattr(function, "__name__", type(function).__name__)).strip("<>")
-
-
-def short_name(function: object) -> str:
-    """What a function is called in the name of a feature: f where it has no name."""
-    name = function_name(function)
-    return "f" if name == "lambda" else name
+def function_name(function: object, nameless: str = "lambda") -> str:
+    """What a function is called, for people: lambda, not <lambda>, or as is said where it has no name."""
+    name = str(getattr(function, "__name__", type(function).__name__)).strip("<>")
+    return nameless if name == "lambda" else name
 
 
 Width: TypeAlias = Any  # one number, or one per column as a sequence or array

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh
@@ -16,6 +16,9 @@ from mercer.errors import InputError, MercerError
 from mercer.runtime import promise
 from mercer.solvers.cholesky import Cholesky, Mixed, NotPositiveDefinite, NotRefinable
 from mercer.solvers.plan import EPS, Route
+
+if TYPE_CHECKING:
+    from mercer.solvers.conjugate import Conjugate
 
 
 @dataclass(frozen=True)
@@ -40,14 +43,8 @@ class Solution:
     route: Route
 
 
-class Solvable(Protocol):
-    """Whatever can apply G = (V K V + alpha I)^-1, or its pseudo-inverse where that is singular."""
-
-    def solve(self, B: Array) -> Array:
-        """G B."""
-
-    def route(self) -> Route:
-        """How it was factored."""
+# Whatever can apply G = (V K V + alpha I)^-1, or its pseudo-inverse where that is singular.
+Solvable: TypeAlias = "Cholesky | Mixed | SpectralInverse | Conjugate"
 
 
 @dataclass(frozen=True)
@@ -75,9 +72,9 @@ class Border:
 
 def border_of(G: Solvable, h: Array) -> Border:
     """The border of the system for the unpenalized column h (n x 1)."""
-    null = G.null_part(h) if isinstance(G, SpectralInverse) else None
-    outside = null is not None and float(np.vdot(null, null)) > 1e-12 * float(np.vdot(h, h))
-    left = null if null is not None and outside else G.solve(h)
+    null = G.null_part(h) if isinstance(G, SpectralInverse) else np.zeros_like(h)
+    outside = float(np.vdot(null, null)) > 1e-12 * float(np.vdot(h, h))
+    left = null if outside else G.solve(h)
     return Border(left, float(np.vdot(h, left)), outside)
 
 
@@ -125,19 +122,15 @@ class SpectralInverse:
 
     def log_determinant(self) -> float:
         """log det A, -inf for a singular A."""
-        if not self.kept.all():
-            return -math.inf
-        return float(np.log(np.abs(self.shifted)).sum())
+        return float(np.log(np.abs(self.shifted)).sum()) if self.kept.all() else -math.inf
 
     def diagonal(self) -> Array:
         """diag G."""
         U = self.spectrum.vectors
         return np.asarray(np.einsum("ij,j,ij->i", U, self.weights, U))
 
-    def null_part(self, B: Array) -> Array | None:
+    def null_part(self, B: Array) -> Array:
         """What of B lies outside the range of A."""
-        if self.kept.all():
-            return None
         U = self.spectrum.vectors[:, ~self.kept]
         return np.asarray(U @ (U.T @ B))
 

@@ -131,11 +131,8 @@ class FittedRidge:
         for alpha in distinct:
             mine = np.flatnonzero(alphas == alpha)
             part = np.ix_(used, mine)
-            if keep:
-                solved = system.at(float(alpha), "cholesky")
-                solution = solved.solve(Y[part])
-            else:
-                solution = system.solve(Y[part], float(alpha), choice.name)
+            solved = system.at(float(alpha), "cholesky") if keep else None
+            solution = system.solve(Y[part], float(alpha), choice.name) if solved is None else solved.solve(Y[part])
             start.dual[part], start.constant[mine] = solution.dual, solution.intercept
             if solution.primal is not None:
                 primal = np.zeros((len(solution.primal), t)) if primal is None else primal

@@ -133,18 +133,17 @@ class Explicit(LeaveOut):
                 if R is not None:
                     found[i] = self.predictions(sets[i], R)[np.searchsorted(sets[i], rows[i])]
             return found
-        n, t = len(self.y), E.shape[1]
-        parts = blocks(n, _TOGETHER)
-        sums = np.stack([self._rows(part).T @ self.y[part, :t] for part in parts])
+        y = self.y[:, : E.shape[1]]
+        parts, found = blocks(len(y), _TOGETHER), np.empty(y.shape)
+        sums = np.stack([self._rows(part).T @ y[part] for part in parts])
         none = np.zeros_like(sums[:1])
         before, after = np.concatenate([none, sums]), np.concatenate([none, sums[::-1]])
         others = np.cumsum(before, axis=0)[:-1] + np.cumsum(after, axis=0)[-2::-1]
-        found = np.empty((n, t))
         for part, rest in zip(parts, others, strict=True):
             Z = self._rows(part)
             own = Z @ Z.T
             np.fill_diagonal(own, 0.0)
-            found[part] = Z @ rest + own @ self.y[part, :t]
+            found[part] = Z @ rest + own @ y[part]
         return np.asarray(found[rows] / self.diagonal()[rows, None])
 
     def terms(self) -> Array:
@@ -154,10 +153,8 @@ class Explicit(LeaveOut):
 
     def _factor(self, block: Array) -> bool:
         norm = float(np.abs(block).sum(axis=0).max())
-        if not potrf(block):
-            return False
         # a lower bound of the smallest eigenvalue: what cancels may be spread over several pivots
-        return bool(self._safe_pivots(np.array([norm * dpocon(block, norm)[0]])).all())
+        return potrf(block) and bool(self._safe_pivots(np.array([norm * dpocon(block, norm)[0]])).all())
 
     def _divisible(self, P: Array) -> Array:
         return self._safe_pivots(np.linalg.eigvalsh(P)[:, 0] if P.shape[1] > 1 else P[:, 0, 0])

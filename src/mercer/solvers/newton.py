@@ -208,8 +208,10 @@ class Task:
         f, steps, done = Ka + b, 0, False
         while steps < _STEPS and not done:
             steps += 1
-            system = self.curvature(f, alpha)
-            da, db, Kda, gain = self._step(system, a, f)
+            g = self.pull(f)
+            r = g - alpha * a
+            da, db, Kda = self._solve(self.curvature(f, alpha), r, a.sum(axis=0))
+            gain = float(np.sum(r * Kda) + g.sum(axis=0) @ db)  # how much the objective falls at first
             unit = max(abs(value), 1e-300)
             size, done = 1.0, gain <= enough * unit
             for _ in range(_HALVES):
@@ -228,9 +230,9 @@ class Task:
                 f = Ka + b
         b = b - b.mean() if len(b) > 1 else b  # values of classes that differ by a constant have the same probabilities
         f = Ka + b
-        slope = self.pull(f) - alpha * a
-        scale = float(np.abs(self.pull(f)).max(initial=0.0))
-        done = done or float(np.abs(slope).max(initial=0.0)) <= 1e-6 * max(scale, 1e-300)
+        g = self.pull(f)
+        slope, scale = (float(np.abs(each).max(initial=0.0)) for each in (g - alpha * a, g))
+        done = done or slope <= 1e-6 * max(scale, 1e-300)
         return Optimum(self, alpha, a, b, f, value, steps, done)
 
     def _start(self, alpha: float, start: Array | None) -> tuple[Array, Array, Array, float]:
@@ -258,14 +260,6 @@ class Task:
                 db = np.linalg.lstsq(total, da.sum(axis=0) + surplus, rcond=_NULL)[0]
                 da = da - left @ db
         return da, db, self.K @ da
-
-    def _step(self, system: Curvature | ClassCurvature, a: Array, f: Array) -> tuple[Array, Array, Array, float]:
-        """da, db, K da, and how much the objective falls at first, for a whole step."""
-        g = self.pull(f)
-        r = g - system.alpha * a
-        da, db, Kda = self._solve(system, r, a.sum(axis=0))
-        gain = float(np.sum(r * Kda) + g.sum(axis=0) @ db)
-        return da, db, Kda, gain
 
 
 @dataclass(frozen=True, eq=False)

@@ -244,30 +244,22 @@ class PrimalSolved:
         return Route("primal", f"{system.reason}; singular values", condition, rank, size)
 
     def log_determinant(self) -> float:
-        """log det (K + alpha W^-1), of the n x n matrix without the centring of the features."""
+        """log det (K + alpha W^-1), of the n x n matrix without centring of features; -inf if it is singular."""
         system = self.system
         if self.alpha == 0:
-            return self._log_determinant_without_penalty()
+            s = svdvals(system.dense()) if system.count >= system.n else np.zeros(1)  # of the features as they are
+            return float(2.0 * np.log(s).sum()) if s[-1] > EPS * system.count * s[0] else -math.inf
         outside = (system.n - system.count) * math.log(self.alpha) - 2.0 * float(np.log(system.root).sum())
         m = system.mean[:, None]
         if self.cholesky is not None:
             inner, shift = self.cholesky.log_determinant(), float(np.vdot(m, self.cholesky.solve(m)))
         else:
             _, s, Vt = system.singular
-            inner = float(np.log(s * s + self.alpha).sum())
-            inner += (system.count - len(s)) * math.log(self.alpha)
+            inner = float(np.log(s * s + self.alpha).sum()) + (system.count - len(s)) * math.log(self.alpha)
             along = Vt @ system.mean
             shift = float(np.vdot(self.inverse, along**2))
             shift += max(0.0, float(system.mean @ system.mean - along @ along)) / self.alpha
         return float(outside + inner + math.log1p(system.total * shift))
-
-    def _log_determinant_without_penalty(self) -> float:
-        """log det K, from the singular values of the features as they are; -inf where K is singular."""
-        system = self.system
-        if system.count < system.n:
-            return -math.inf
-        s = svdvals(system.dense())
-        return float(2.0 * np.log(s).sum()) if s[-1] > EPS * system.count * s[0] else -math.inf
 
     def degrees_of_freedom(self) -> float:
         """tr F'F C^-1, plus one for the intercept."""
