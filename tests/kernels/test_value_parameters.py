@@ -74,14 +74,14 @@ def test_a_whole_number_too_large_for_floating_point_is_not_finite():
 
 def test_whole_numbers_are_checked_against_their_bound():
     for value in (1, 7, np.int64(3), np.uint8(2)):
-        whole_number(1)(Thing(), "n", value)
-    whole_number(0)(Thing(), "n", 0)
-    assert tells(refusal(whole_number(3), Thing(), "n", 2), "n of Thing", "got 2")
+        whole_number(Thing(), "n", value)
+    whole_number(Thing(), "n", 0, least=0)
+    assert tells(refusal(whole_number, Thing(), "n", 2, least=3), "n of Thing", "got 2")
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, 1.5, True, "1", None, math.nan, np.float64(2)])
 def test_what_is_no_positive_whole_number_is_refused(value):
-    assert tells(refusal(whole_number(1), Thing(), "n", value), "n of Thing", f"got {value!r}")
+    assert tells(refusal(whole_number, Thing(), "n", value), "n of Thing", f"got {value!r}")
 
 
 def test_functions_are_what_can_be_called():

@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 _INPUTS = {"gram": "a kernel matrix", "objects": "objects such as texts", "vectors": "rows of numbers"}
 
 
-def _common_kind(kinds: Iterable[str]) -> str:
-    return min(set(kinds) - {"any"}, default="any")
-
-
 def _from_parts(combine: Callable[[Iterable[Any]], object], name: str) -> Any:
     """A property: what this function makes of the property of that name of all parts."""
     return property(lambda self: combine(getattr(part, name) for part in self.parts()))
@@ -42,7 +38,7 @@ class Composed(Kernel):
 
     # Why the rule cannot be applied to a matrix that is given in place of X; empty if it can.
     without_gram: ClassVar[str] = ""
-    kind: ClassVar[str] = _from_parts(_common_kind, "kind")
+    kind: ClassVar[str] = _from_parts(lambda kinds: min({*kinds} - {"any"}, default="any"), "kind")
     positive_only: ClassVar[bool] = _from_parts(any, "positive_only")
     trusted: ClassVar[bool] = _from_parts(all, "trusted")
     finite: ClassVar[bool] = _from_parts(all, "finite")
@@ -321,7 +317,7 @@ class Power(Rule):
     because: ClassVar[str] = "a whole power of a Mercer kernel is a product of Mercer kernels"
     binding: ClassVar[int] = POWER
 
-    checks: ClassVar[Mapping[str, Check]] = {"exponent": whole_number(1)}
+    checks: ClassVar[Mapping[str, Check]] = {"exponent": whole_number}
 
     base: Kernel
     exponent: int = 2

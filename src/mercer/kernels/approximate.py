@@ -241,9 +241,8 @@ class ApproximateFeatures(Brief):
     def __str__(self) -> str:
         n, count = self.features.shape
         told = f"{count} features of {n} rows ({self.method}): every k(x, z) within {self.bound:.3g}"
-        if self.probability == 1:
-            return f"{told}."
-        return f"{told} with probability {self.probability:g}; a given one within {self.pair_bound:.3g}."
+        by_chance = f" with probability {self.probability:g}; a given one within {self.pair_bound:.3g}"
+        return f"{told}{by_chance if self.probability < 1 else ''}."
 
 
 def approximate(
@@ -340,15 +339,14 @@ def _factors(kernel: Product, draw: Callable[[Kernel], Kernel]) -> tuple[Kernel,
 
 
 def _refusal(kernel: Kernel, method: str) -> str:
-    if method == "taylor":
-        needs = "a Gaussian kernel of one column, or sums, products and multiples of such and of finite maps"
-        way_out = "Use method='fourier'."
-    else:
+    needs = "a Gaussian kernel of one column, or sums, products and multiples of such and of finite maps"
+    way_out = "Use method='fourier'."
+    if method == "fourier":
+        way_out = "Use the kernel itself, k(X, Z)."
         needs = (
             "Gaussian, Laplacian, Matern and RationalQuadratic kernels, their products, and their sums with kernels "
             "that have a finite feature map"
         )
-        way_out = "Use the kernel itself, k(X, Z)."
     return f"method={method!r} supports only {needs}; got {kernel!r}. {way_out}"
 
 

@@ -108,16 +108,12 @@ class Kernel(Value):
     def check(self, rows: Rows) -> None:
         """Refuse rows this kernel cannot take, in a sentence."""
         if self.kind in ("vectors", "gram") and (rows.objects or rows.values.dtype == object):
-            such = f"objects such as {rows.values[0]!r}" if rows.objects and len(rows) else "objects"
-            raise InputError(
-                f"{type(self).__name__} needs rows of numbers; "
-                f"got {such if rows.objects else 'a table with columns that are not numbers'}. "
-                "Choose numeric columns with .on(...), or use a kernel for objects."
-            )
+            hint = "Choose numeric columns with .on(...), or use a kernel for objects."
+            raise InputError(f"{type(self).__name__} needs rows of numbers; got {_describe(rows)}. {hint}")
         values = rows.values.data if rows.sparse else rows.values
         if self.positive_only and values.size and values.min() < 0:
-            must_be = sentence(f"X for {type(self).__name__}", "non-negative", float(values.min()))
-            raise InputError(f"Negative values in data: {must_be}")
+            what, least = f"X for {type(self).__name__}", float(values.min())
+            raise InputError(f"Negative values in data: {sentence(what, 'non-negative', least)}")
 
     @property
     def takes_objects(self) -> bool:
@@ -450,3 +446,9 @@ class BuiltIn(Kernel):
 
 def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _describe(rows: Rows) -> str:
+    if rows.objects:
+        return f"objects such as {rows.values[0]!r}" if len(rows) else "objects"
+    return "a table with columns that are not numbers"

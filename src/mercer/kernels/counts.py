@@ -11,6 +11,7 @@ k_3 = decay^2 sum M o (T S)(T R)' o (T'S)(T'R)'.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import ClassVar
 
@@ -21,7 +22,7 @@ from mercer.data.tokens import Symbols, count_codes, letters, substrings, words
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair, squared_norms
-from mercer.kernels.value import Check, check_by, is_real, whole_number
+from mercer.kernels.value import Check, is_real, whole_number
 from mercer.runtime import run
 
 # Counts that fill more of their table than this are multiplied faster as a dense one, up to this many columns.
@@ -29,8 +30,6 @@ _DENSE, _WIDEST = 0.05, 20_000
 # Numbers held at once by either way of computing shared subsequences.
 _CELLS = 2_000_000
 _PAIR_CELLS = 400_000
-
-_DECAY = check_by(lambda decay: is_real(decay) and 1e-3 <= decay <= 1, "a number from 0.001 to 1")
 
 
 class ObjectKernel(Kernel):
@@ -182,7 +181,7 @@ class Spectrum(Counts):
 
     because: ClassVar[str] = "it is a scalar product of explicit features: how often each substring occurs"
 
-    checks: ClassVar[Mapping[str, Check]] = {"length": whole_number(1)}
+    checks: ClassVar[Mapping[str, Check]] = {"length": whole_number}
 
     length: int = 3
     shortest: int | None = None
@@ -191,7 +190,7 @@ class Spectrum(Counts):
         """Refuse lengths that are no positive whole numbers, or in the wrong order."""
         super().__post_init__()
         if self.shortest is not None:
-            whole_number(1)(self, "shortest", self.shortest)
+            whole_number(self, "shortest", self.shortest)
             refuse_if(
                 self.shortest > self.length, "shortest of Spectrum", f"at most length, {self.length}", self.shortest
             )
@@ -288,10 +287,16 @@ class Subsequence(ObjectKernel):
         "spanned text) over all its occurrences"
     )
 
-    checks: ClassVar[Mapping[str, Check]] = {"length": whole_number(1), "decay": _DECAY}
+    checks: ClassVar[Mapping[str, Check]] = {"length": whole_number}
 
     length: int = 3
     decay: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Refuse lengths and decays out of range."""
+        super().__post_init__()
+        good = is_real(self.decay) and 1e-3 <= self.decay <= 1
+        refuse_if(not good, "decay of Subsequence", "a number from 0.001 to 1", repr(self.decay))
 
     def block(self, pair: Pair) -> Array:
         """Short subsequences by products, longer ones by the recursion over pairs."""
@@ -299,10 +304,9 @@ class Subsequence(ObjectKernel):
         symbols = letters("Subsequence", [*pair.x.values, *pair.z.values])
         result = pair.full(0.0)
         if self.length <= 3:
-            for x in _chunks(symbols, 0, n):
-                for z in _chunks(symbols, n, n + m):
-                    tile = _by_letters(symbols, x, z, int(self.length), float(self.decay))
-                    result[x.start : x.stop, z.start - n : z.stop - n] = tile
+            for x, z in itertools.product(_chunks(symbols, 0, n), _chunks(symbols, n, n + m)):
+                tile = _by_letters(symbols, x, z, int(self.length), float(self.decay))
+                result[x.start : x.stop, z.start - n : z.stop - n] = tile
             return result
         left, right = np.divmod(np.arange(n * m), m)
         if pair.same:

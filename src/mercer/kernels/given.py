@@ -41,8 +41,11 @@ class Precomputed(BuiltIn):
 
     def diagonal(self, rows: Rows) -> Array:
         """The diagonal of a square matrix."""
-        hint, shape = "For new rows, pass their k(x, x) as diag= to the method of the model.", rows.values.shape
-        refuse_if(shape[0] != shape[1], "The matrix for Precomputed().diag", "square", f"{shape[0]} x {shape[1]}", hint)
+        what, hint = (
+            "The matrix for Precomputed().diag",
+            "For new rows, pass their k(x, x) as diag= to the method of the model.",
+        )
+        refuse_if(len(rows) != rows.width, what, "square", f"{len(rows)} x {rows.width}", hint)
         return np.asarray(rows.values.diagonal(), dtype=np.float64).copy()
 
 
@@ -97,6 +100,15 @@ def real_array(owner: Kernel, values: XLike) -> Array:
     raise InputError(sentence(f"The result of {owner!r}", "an array of real numbers", f"{type(values).__name__}"))
 
 
+def _feature_table(owner: Kernel, values: XLike, count: int) -> Array:
+    table = real_array(owner, values)
+    table = table[:, None] if table.ndim == 1 else table
+    fits, must_be = table.ndim == 2 and len(table) == count, f"a table of {count} rows, one per row of X"
+    refuse_if(not fits, f"The result of {owner!r}", must_be, f"shape {table.shape}")
+    refuse_if(not np.isfinite(table).all(), f"Every feature of {owner!r}", "finite", "NaN or infinity")
+    return table
+
+
 class GivenFeatures(OfFunction):
     """phi(x)'phi(z) for features that a function makes of a whole table, once."""
 
@@ -112,12 +124,7 @@ class GivenFeatures(OfFunction):
     def table(self, values: XLike) -> Rows:
         """phi of these rows."""
         ((_, function),) = self.items()
-        table, count = real_array(self, function(values)), values.shape[0]
-        table = table[:, None] if table.ndim == 1 else table
-        fits, must_be = table.ndim == 2 and len(table) == count, f"a table of {count} rows, one per row of X"
-        refuse_if(not fits, f"The result of {self!r}", must_be, f"shape {table.shape}")
-        refuse_if(not np.isfinite(table).all(), f"Every feature of {self!r}", "finite", "NaN or infinity")
-        return Rows(table)
+        return Rows(_feature_table(self, function(values), values.shape[0]))
 
     def block(self, pair: Pair) -> Array:
         """The scalar products of this tile's features."""
@@ -179,8 +186,8 @@ class Outer(GivenFeatures):
     def table(self, values: XLike) -> Rows:
         """f of these rows, one number of each."""
         table = super().table(values)
-        count, hint = table.width, "For several features, use FromFeatures."
-        refuse_if(count != 1, f"The result of {self!r}", "one number per row", f"{count} numbers per row", hint)
+        shape, hint = table.values.shape, "For several features, use FromFeatures."
+        refuse_if(shape[1] != 1, f"The result of {self!r}", "one number per row", f"{shape[1]} numbers per row", hint)
         return table
 
     def feature_count(self, width: int) -> int | None:

@@ -106,18 +106,17 @@ def parse(text: str) -> Kernel:
         if isinstance(problem, KernelTextError):
             raise
         reason = problem if isinstance(problem, InputError) else "the syntax is invalid."
-        raise _refusal(text, f"is invalid: {reason}") from None
+        raise KernelTextError(f"The kernel expression {_short(text)!r} is invalid: {reason}") from None
 
 
-def _refusal(text: str, problem: str) -> KernelTextError:
-    """The error that names a kernel expression and what is wrong with it."""
-    return KernelTextError(f"The kernel expression {text if len(text) <= 60 else text[:57] + '...'!r} {problem}")
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _kernel(node: ast.expr, text: str) -> Kernel:
     value = _value(node, text)
     if not isinstance(value, Kernel):
-        raise _refusal(text, f"must be a kernel; got {value!r}.")
+        raise KernelTextError(f"The kernel expression {_short(text)!r} must be a kernel; got {value!r}.")
     return value
 
 
@@ -136,7 +135,7 @@ def _value(node: ast.expr, text: str) -> object:
         case ast.Call():
             return _call(node, text)
     allowed = f"only kernels, numbers, + * ** and the methods {', '.join(_METHODS)} are allowed."
-    raise _refusal(text, f"contains {ast.unparse(node)!r}; {allowed}")
+    raise KernelTextError(f"The kernel expression {_short(text)!r} contains {ast.unparse(node)!r}; {allowed}")
 
 
 def _combine(left: object, op: ast.operator, right: object, text: str) -> object:
@@ -145,8 +144,10 @@ def _combine(left: object, op: ast.operator, right: object, text: str) -> object
         with suppress(TypeError):
             return _OPERATORS[type(op)](left, right)
     if isinstance(left, int | float) and isinstance(right, int | float):
-        raise _refusal(text, "is invalid: arithmetic with numbers is not supported. Write the result, such as 0.5.")
-    raise _refusal(text, "is invalid: kernels are combined by +, * and ** only.")
+        problem = "arithmetic with numbers is not supported. Write the result, such as 0.5."
+        raise KernelTextError(f"The kernel expression {_short(text)!r} is invalid: {problem}")
+    problem = "kernels are combined by +, * and ** only."
+    raise KernelTextError(f"The kernel expression {_short(text)!r} is invalid: {problem}")
 
 
 def _call(node: ast.Call, text: str) -> object:
@@ -165,7 +166,7 @@ def _call(node: ast.Call, text: str) -> object:
             make = getattr(_kernel(owner, text), method)
         case _:
             allowed = f"only kernels and the methods {', '.join(_METHODS)} can be called."
-            raise _refusal(text, f"calls {ast.unparse(node.func)!r}; {allowed}")
+            raise KernelTextError(f"The kernel expression {_short(text)!r} calls {ast.unparse(node.func)!r}; {allowed}")
     try:
         return make(*given, **named)
     except TypeError:

@@ -200,7 +200,7 @@ class Pair:
             tile += x2[:, None]
             tile += z2
         else:
-            x, z = self._centre_blocks(inverse)
+            x, z = self.scaled(inverse)
             # as one matrix product, by two extra columns
             x_wide, z_wide = (np.empty((len(part), part.shape[1] + 2), self.dtype) for part in (x, z))
             np.multiply(x, -2.0, out=x_wide[:, :-2])
@@ -212,16 +212,13 @@ class Pair:
         return tile, float(x2.max(initial=0.0)) + float(z2.max(initial=0.0))
 
     def scaled(self, inverse: Inverse) -> tuple[Array, Array]:
-        """The two blocks, dense and in units of the width, moved to the centre of the table."""
+        """The two blocks, dense and in units of the width, and unless they are sparse moved by the centre of z's table.
+
+        Distances do not change, and data far from the origin lose no digits.
+        """
         if self.x.sparse or self.z.sparse:
             x, z = self.dense()
             return x * inverse, z * inverse
-        return self._centre_blocks(inverse)
-
-    def _centre_blocks(self, inverse: Inverse) -> tuple[Array, Array]:
-        """The two blocks in units of the width, moved by the centre of z's table: distances do not change, and
-        data far from the origin lose no digits.
-        """
         centre = self.z.centre
         x, z = ((rows.values - centre) * inverse for rows in (self.x, self.z))
         return x.astype(self.dtype, copy=False), z.astype(self.dtype, copy=False)

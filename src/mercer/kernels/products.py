@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from mercer.kernels.value import Check, non_negative, positive_number, real_numb
 
 # Beyond this degree the factors of monomials are no floating point numbers.
 _STEEPEST = 2000
+_DEGREE: Check = partial(whole_number, least=0)
 
 
 def integer_power(tile: Array, exponent: int, pair: Pair) -> Array:
@@ -144,7 +145,7 @@ class Polynomial(BuiltIn):
     )
     finite: ClassVar[bool] = True
 
-    checks: ClassVar[Mapping[str, Check]] = {"degree": whole_number(0), "offset": non_negative, "scale": non_negative}
+    checks: ClassVar[Mapping[str, Check]] = {"degree": _DEGREE, "offset": non_negative, "scale": non_negative}
 
     degree: int = 2
     offset: float = 1.0
@@ -246,9 +247,8 @@ class Cosine(BuiltIn):
     @staticmethod
     def _unit(values: XLike) -> Rows:
         """Rows scaled to length one, by their largest entry first so that no square overflows or vanishes."""
-        sparse = hasattr(values, "tocsr")
         largest = abs(values).max(axis=1)
-        largest = largest.toarray().ravel() if sparse else largest
+        largest = largest.toarray().ravel() if hasattr(values, "tocsr") else largest
         table = Rows(_row_scaled(values, inverse_or_zero(np.asarray(largest, dtype=np.float64))))
         return Rows(_row_scaled(table.values, inverse_or_zero(np.sqrt(squared_norms(table)))))
 

@@ -16,13 +16,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from mercer.data.rows import Array, Rows, XLike
-from mercer.errors import InputError
+from mercer.errors import InputError, refuse_if
 from mercer.kernels.base import BuiltIn, Kernel, Slopes
 from mercer.kernels.pair import Inverse, Pair
 from mercer.kernels.value import (
     Check,
     Width,
-    check_by,
     fits_columns,
     inverse_width,
     is_real,
@@ -33,11 +32,6 @@ from mercer.kernels.value import (
 
 _FAR = 1e3  # widths from the centre beyond which squares would cancel, and differences are squared instead
 _LONGEST = 1e150  # differences in widths are cut to this: its square exists, and kernels there are 0
-
-
-_SMOOTHNESS = check_by(
-    lambda nu: is_real(nu) and nu in (0.5, 1.5, 2.5), "0.5, 1.5 or 2.5", "For nu = infinity use Gaussian."
-)
 
 
 class Stationary(Kernel):
@@ -79,9 +73,8 @@ class Stationary(Kernel):
 
     def slope(self, s: Array) -> Array:
         """dk / ds; where it is infinite at s = 0, 0 there."""
-        raise NotImplementedError(
-            f"{type(self).__name__} does not define slope(self, s), the derivative of its profile."
-        )
+        name = type(self).__name__
+        raise NotImplementedError(f"{name} does not define slope(self, s), the derivative of its profile.")
 
     def bend(self, s: Array) -> Array:
         """d^2 k / ds^2, likewise."""
@@ -328,9 +321,13 @@ class Matern(BuiltIn, Stationary):
 
     because: ClassVar[str] = "its Fourier transform, a power of 1 / (1 + frequency^2), is positive (Bochner)"
 
-    checks: ClassVar[Mapping[str, Check]] = {**Stationary.checks, "nu": _SMOOTHNESS}
-
     nu: float = 1.5
+
+    def __post_init__(self) -> None:
+        """Validate `width` and `nu`."""
+        super().__post_init__()
+        known, hint = is_real(self.nu) and self.nu in (0.5, 1.5, 2.5), "For nu = infinity use Gaussian."
+        refuse_if(not known, "nu of Matern", "0.5, 1.5 or 2.5", repr(self.nu), hint)
 
     def _distance_and_decay(self, s: Array) -> tuple[Array, Array]:
         """sqrt(2 nu) r, and exp of minus it; distances are cut where infinity times 0 would be no number."""

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import numbers
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, Self, TypeAlias, TypeGuard
 
@@ -106,11 +107,8 @@ class Value(KeywordHints):
 
     def __repr__(self) -> str:
         defaults = {field.name: field.default for field in dataclasses.fields(self)}  # type: ignore[arg-type]
-        shown = (
-            f"{name}={_text(value)}"
-            for name, value in self.items()
-            if not ((isinstance(value, bool) or value is None) and value is defaults[name])
-        )
+        plain = {name for name, value in self.items() if isinstance(value, bool | None) and value is defaults[name]}
+        shown = (f"{name}={_text(value)}" for name, value in self.items() if name not in plain)
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def bracket(self, at_least: int) -> str:
@@ -173,10 +171,9 @@ _SMALLEST, _LARGEST = 1e-150, 1e150
 
 def positive_width(owner: object, name: str, value: Width) -> None:
     """One positive number, or a non-empty sequence of them, of a size whose square exists."""
-    try:
+    array = None
+    with suppress(TypeError, ValueError, OverflowError):
         array = as_numbers(value)
-    except (TypeError, ValueError, OverflowError):
-        array = None
     positive = array is not None and array.ndim <= 1 and array.size > 0 and bool(((array > 0) & (array < np.inf)).all())
     if array is None or not positive or not ((array >= _SMALLEST) & (array <= _LARGEST)).all():
         must_be = "a number between 1e-150 and 1e150" if positive else "a positive number"
@@ -185,15 +182,6 @@ def positive_width(owner: object, name: str, value: Width) -> None:
 
 
 Check: TypeAlias = Callable[[object, str, object], None]  # of owner, name and value: raises an InputError
-
-
-def check_by(holds: Callable[[object], bool], must_be: str, way_out: str = "") -> Check:
-    """The check that something holds of a parameter."""
-
-    def check(owner: object, name: str, value: object) -> None:
-        refuse_if(not holds(value), f"{name} of {type(owner).__name__}", must_be, repr(value), way_out)
-
-    return check
 
 
 def positive_number(owner: object, name: str, value: object) -> None:
@@ -215,23 +203,32 @@ def is_real(value: object) -> TypeGuard[float]:
 def real_number(owner: object, name: str, value: object, least: float = -math.inf) -> None:
     """A finite number, at least a bound."""
     if not is_real(value) or value < least:
-        bound, got = "" if least == -math.inf else f" of at least {least:g}", repr(value)
-        got = got if len(got) <= 60 else f"{got[:57]}..."
-        raise InputError(sentence(f"{name} of {type(owner).__name__}", f"a finite number{bound}", got))
+        bound = "" if least == -math.inf else f" of at least {least:g}"
+        raise InputError(sentence(f"{name} of {type(owner).__name__}", f"a finite number{bound}", _brief(value)))
 
 
-def whole_number(least: int) -> Check:
-    """The check for a whole number of at least so much."""
+def _brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
-    def holds(value: object) -> bool:
-        return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
 
-    return check_by(holds, f"an integer of at least {least}")
+def whole_number(owner: object, name: str, value: object, least: int = 1) -> None:
+    """A whole number of at least `least`."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
+    refuse_if(not whole, f"{name} of {type(owner).__name__}", f"an integer of at least {least}", repr(value))
+
+
+def truth_value(owner: object, name: str, value: object) -> None:
+    """True or False, and nothing that merely counts as one."""
+    refuse_if(not isinstance(value, bool | np.bool_), f"{name} of {type(owner).__name__}", "True or False", repr(value))
+
+
+def check_callable(owner: object, name: str, value: object) -> None:
+    """Something that can be called."""
+    refuse_if(not callable(value), f"{name} of {type(owner).__name__}", "a function", repr(value))
 
 
 non_negative: Check = partial(real_number, least=0.0)
-truth_value = check_by(lambda value: isinstance(value, bool | np.bool_), "True or False")
-check_callable = check_by(callable, "a function")
 
 
 def inverse_width(value: Width) -> float | Array:

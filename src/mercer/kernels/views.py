@@ -94,9 +94,8 @@ class Mapped(View):
             rows = as_rows(self.function(values), objects=self.base.kind == "objects")
         except InputError as problem:
             raise InputError(f"The function in {self!r} must return a table: {problem}") from None
-        if len(rows) != values.shape[0]:
-            must_be = f"a table of {values.shape[0]} rows, one per row of X"
-            raise InputError(sentence(f"The result of {self!r}", must_be, f"{len(rows)} rows"))
+        must_be = f"a table of {values.shape[0]} rows, one per row of X"
+        refuse_if(len(rows) != values.shape[0], f"The result of {self!r}", must_be, f"{len(rows)} rows")
         return rows
 
     def base_rows(self, rows: Rows) -> Rows:
@@ -261,10 +260,11 @@ class Normalized(Composed):
     def _inverse_length(self, rows: Rows) -> Array:
         with np.errstate(over="ignore"):
             squared = self.base.diagonal(rows)
-        finite, least = bool(np.isfinite(squared).all()), float(squared.min(initial=0.0))
+        finite, least = bool(np.isfinite(squared).all()), squared.min(initial=0.0)
         if not finite or least < 0:
-            must_be, got, hint = ("non-negative", least, "") if finite else ("finite", "infinity or NaN", "Scale X.")
-            raise InputError(sentence(f"k(x, x) of {self.base!r}", f"{must_be} for .normalized()", got, hint))
+            what = f"k(x, x) of {self.base!r}"
+            refuse_if(not finite, what, "finite for .normalized()", "infinity or NaN", "Scale X.")
+            raise InputError(sentence(what, "non-negative for .normalized()", float(least)))
         return inverse_or_zero(np.sqrt(squared))
 
     def diagonal(self, rows: Rows) -> Array:

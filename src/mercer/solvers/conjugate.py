@@ -241,14 +241,12 @@ def solve_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool) 
         found = solve_bordered(G, root, border, Y)
         # coefficients add up to zero: what the residual of the border has left of their sum is taken off
         off = found.dual.sum(axis=0) / border.scale
-        dual = found.dual - root[:, None] * border.left * off
-        found = replace(found, dual=dual, intercept=found.intercept + off)
+        found = replace(found, dual=found.dual - root[:, None] * border.left * off, intercept=found.intercept + off)
     else:
         spread, y = _lengths(y), root[:, None] * Y
         solved = G.solve(y, np.maximum(spread, _SHARE * _lengths(y)))
         found = Solution(root[:, None] * solved, np.zeros(Y.shape[1]), None, G.route())
-    route = found.route
-    return replace(found, route=replace(route, cancelled=G.loss_of_digits(found.dual / root[:, None])))
+    return replace(found, route=replace(found.route, cancelled=G.loss_of_digits(found.dual / root[:, None])))
 
 
 def _share(missing: float, *, exact: bool) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -176,8 +177,7 @@ class DualSolved:
         if self.alpha == 0 or route.singular:
             return float(route.rank + (border is not None and border.outside))
         trace = float(self.inverse.diagonal().sum())
-        if border is not None:
-            trace -= float(np.vdot(border.unit, border.signed_unit))
+        trace -= 0.0 if border is None else float(np.vdot(border.unit, border.signed_unit))
         return n - self.alpha * trace
 
     def variance(self, diagonal: Array, new: Array) -> Array:
@@ -255,22 +255,19 @@ class DualSystem:
         """The system with alpha on its diagonal, factored by the named solver."""
         reason = self.reason
         if solver != "spectral" and self._spectrum is None:
-            try:
+            with suppress(NotPositiveDefinite):
                 self._cholesky = Cholesky(self._matrix(), alpha, reason)
                 return DualSolved(self._cholesky, self.root, intercept=self.intercept)
-            except NotPositiveDefinite:
-                reason = f"{reason}; not positive definite in double precision"
+            reason = f"{reason}; not positive definite in double precision"
         return DualSolved(SpectralInverse(self.spectrum(), alpha, reason), self.root, intercept=self.intercept)
 
     def solve(self, Y: Array, alpha: float, solver: str) -> Solution:
         """Coefficients alone, for which a refined single-precision factor ("mixed") is enough."""
         if solver == "mixed" and self._spectrum is None:
-            try:
+            with suppress(NotRefinable):
                 G = Mixed(self._matrix(), alpha, self.reason, certified=self.certified)
                 border = border_of(G, self.root[:, None]) if self.intercept else None
                 return solve_bordered(G, self.root, border, Y)
-            except NotRefinable:
-                solver = "cholesky"
         return self.at(alpha, solver).solve(Y)
 
     def _matrix(self) -> Array:
@@ -285,8 +282,7 @@ class DualSystem:
     def spectrum(self) -> Eigendecomposition:
         """Eigenvalues and eigenvectors of V K V, once; the matrix is gone afterwards."""
         if self._spectrum is None:
-            K = self._matrix()
-            n = self.n
+            K, n = self._matrix(), self.n
             what = f"The kernel matrix plus alpha is not positive definite, and its eigendecomposition ({n} x {n})"
             promise(int(17.6 * n * n), what, "Use a larger alpha.")
             self._K = None

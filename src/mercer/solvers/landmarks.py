@@ -121,8 +121,7 @@ def pivoted_cholesky(
     >>> bool(np.abs(F @ F.T - Gaussian(1.0)(rows)).max() < 1e-8)
     True
     """
-    n = len(rows)
-    rank = min(rank, n)
+    n, rank = len(rows), min(rank, len(rows))
     left = np.maximum(kernel.diagonal(rows), 0.0)
     if float(left.max(initial=0.0)) > _LARGEST:
         must_be = "at most 1e150, so that its square is finite"
@@ -288,8 +287,7 @@ class Features:
 
         Only the first half of the features is used, so that models on that half can use it as well.
         """
-        half = self.count // 2
-        u = np.zeros(self.count)
+        half, u = self.count // 2, np.zeros(self.count)
         if half:
             phi = self.phi(X)[:, :half]
             C = phi.T @ phi

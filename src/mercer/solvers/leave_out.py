@@ -376,16 +376,13 @@ class Inverted(Dual):
         left.K, left.log_determinant = None if overwrite else K, 2.0 * float(np.log(np.diagonal(P)).sum())
         solve = partial(solve_columns, P)
         left.set_solution(problem, new, solve)
-        if exact is not None:
-            left.condition = exact
-        elif largest is not None and certified and largest < _HARMLESS * alpha:
-            left.condition = (largest + alpha) / alpha
-        elif largest is not None:
-            left.condition = estimated_condition(lambda v: K @ v + alpha * v, solve, scale)
-        # Without a penalty to speak of, what is left of K may be rounding error long before that.
-        bare = largest is not None and alpha <= n * EPS * largest
-        if left.condition > (1.0 / (20 * n * EPS) if bare else SINGULAR):
-            raise SingularError
+        if largest is not None:
+            if exact is None and certified and largest < _HARMLESS * alpha:
+                exact = (largest + alpha) / alpha
+            left.condition = exact or estimated_condition(lambda v: K @ v + alpha * v, solve, scale)
+            # Without a penalty to speak of, what is left of K may be rounding error long before that.
+            if left.condition > (1.0 / (20 * n * EPS) if alpha <= n * EPS * largest else SINGULAR):
+                raise SingularError
         potri(P)
         left.finish()
         return left
