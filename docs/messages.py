@@ -181,10 +181,11 @@ def _message(call: ast.Call, said: Texts) -> tuple[str, str] | None:
 
 
 def _reasons(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
-    """The reasons in certificates: `because` of kernels, and what `verdict` returns."""
+    """What kernels say: `because` and what `verdict` returns, in certificates, and `without_gram`, in errors."""
+    kinds = {"because": "certificate", "without_gram": "InputError"}
     for node in ast.walk(tree):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "because":
-            yield node.lineno, "certificate", Texts(node)(node.value) or ""
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id in kinds:
+            yield node.lineno, kinds[node.target.id], Texts(node)(node.value) or ""
         if isinstance(node, ast.FunctionDef) and node.name == "verdict":
             said = Texts(node)
             for each in ast.walk(node):

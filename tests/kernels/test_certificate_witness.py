@@ -1,6 +1,6 @@
 """Witnesses: whatever is called not valid is refuted by the rows and the vector beside it.
 
-Covers: kernels.indefinite.
+Covers: kernels.products.
 """
 
 import numpy as np

@@ -27,7 +27,7 @@ class Thing:
 
 def test_widths_of_every_make_are_taken():
     for width in (1, 1.0, np.float32(2), np.int64(3), [1, 2.0], (1.0,), np.array([1.0, 2.0]), 1e-150, 1e150):
-        positive_width(Thing(), width)
+        positive_width(Thing(), "width", width)
         assert np.all(inverse_width(width) * np.asarray(width) == 1.0)
 
 
@@ -35,21 +35,21 @@ def test_widths_of_every_make_are_taken():
     "width", [0, -1, math.nan, math.inf, -math.inf, 1e-151, 1e151, None, "a", [], [[1.0]], [1, 0], {}, object()]
 )
 def test_other_widths_are_refused(width):
-    assert tells(refusal(positive_width, Thing(), width), "width of Thing", f"got {width!r}")
+    assert tells(refusal(positive_width, Thing(), "width", width), "width of Thing", f"got {width!r}")
 
 
 def test_a_width_is_refused_by_the_name_it_goes_by():
-    assert tells(refusal(positive_width, Thing(), -1, "gamma"), "gamma of Thing", "got -1")
+    assert tells(refusal(positive_width, Thing(), "gamma", -1), "gamma of Thing", "got -1")
 
 
 @given(width=st.floats())
 def test_a_number_is_a_width_exactly_where_its_square_is_positive_and_finite(width):
     good = 1e-150 <= width <= 1e150
     if good:
-        positive_width(Thing(), width)
+        positive_width(Thing(), "width", width)
         assert 0 < inverse_width(width) ** 2 < math.inf
     else:
-        assert repr(width) in refusal(positive_width, Thing(), width)
+        assert repr(width) in refusal(positive_width, Thing(), "width", width)
 
 
 def test_numbers_are_checked_against_their_bounds():

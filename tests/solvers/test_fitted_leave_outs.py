@@ -10,7 +10,7 @@ from mercer.kernels import Gaussian, Linear
 from mercer.lab.answers import answer
 from mercer.solvers import cholesky
 from mercer.solvers.leave_out import Inverted, Spectral
-from mercer.solvers.leave_out_primal import Explicit
+from mercer.solvers.primal import Explicit
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """P of one kernel and alpha, in each of its forms, against the matrix written out.
 
-Covers: solvers.leave_out_primal.
+Covers: solvers.primal.
 """
 
 import numpy as np
@@ -11,8 +11,7 @@ from mercer import KernelRidge, cross_validate
 from mercer.kernels import Gaussian, Linear
 from mercer.solvers.cholesky import mirror
 from mercer.solvers.leave_out import Inverted, LeaveOut, SingularError, Spectral
-from mercer.solvers.leave_out_primal import Explicit
-from mercer.solvers.primal import PrimalSystem
+from mercer.solvers.primal import Explicit, PrimalSystem
 from mercer.solvers.problem import Problem
 
 ALPHA = 0.3

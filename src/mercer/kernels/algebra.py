@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,21 +15,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from mercer.data.rows import Array, Rows, XLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels.base import ENDLESS, Kernel, Slopes
 from mercer.kernels.labels import Label, products
 from mercer.kernels.products import integer_power
 from mercer.kernels.tiles import between
-from mercer.kernels.value import ATOM, POWER, PRODUCT, SUM, is_real, whole_number
+from mercer.kernels.value import ATOM, POWER, PRODUCT, SUM, Check, is_real, whole_number
 
 if TYPE_CHECKING:
     from mercer.kernels.pair import Pair
 
 _INPUTS = {"gram": "a kernel matrix", "objects": "objects such as texts", "vectors": "rows of numbers"}
-
-
-def _common_kind(kinds: Iterable[str]) -> str:
-    return min(set(kinds) - {"any"}, default="any")
 
 
 def _from_parts(combine: Callable[[Iterable[Any]], object], name: str) -> Any:
@@ -40,7 +36,9 @@ def _from_parts(combine: Callable[[Iterable[Any]], object], name: str) -> Any:
 class Composed(Kernel):
     """A kernel made of others: it takes the rows they take, and is valid where the rule says so."""
 
-    kind: ClassVar[str] = _from_parts(_common_kind, "kind")
+    # Why the rule cannot be applied to a matrix that is given in place of X; empty if it can.
+    without_gram: ClassVar[str] = ""
+    kind: ClassVar[str] = _from_parts(lambda kinds: min({*kinds} - {"any"}, default="any"), "kind")
     positive_only: ClassVar[bool] = _from_parts(any, "positive_only")
     trusted: ClassVar[bool] = _from_parts(all, "trusted")
     finite: ClassVar[bool] = _from_parts(all, "finite")
@@ -62,6 +60,9 @@ class Composed(Kernel):
                 f"{' and '.join(repr(member) for member in self.members().values())} cannot be combined: one takes "
                 f"{', another '.join(_INPUTS[kind] for kind in sorted(kinds))}. {way_out}"
             )
+        super().__post_init__()
+        if self.without_gram and "gram" in kinds:
+            raise InputError(self.without_gram)
 
     def verdict(self) -> tuple[bool | None, str]:
         """Valid where every member is; otherwise the rule says nothing."""
@@ -261,9 +262,8 @@ class Scaled(Rule):
     def __post_init__(self) -> None:
         """Refuse a negative factor."""
         super().__post_init__()
-        if not is_real(self.factor) or self.factor < 0:
-            hint = "A negative multiple of a kernel is not a kernel."
-            raise InputError(sentence("The factor of a kernel", "a non-negative number", repr(self.factor), hint))
+        bad, hint = not is_real(self.factor) or self.factor < 0, "A negative multiple of a kernel is not a kernel."
+        refuse_if(bad, "The factor of a kernel", "a non-negative number", repr(self.factor), hint)
 
     def verdict(self) -> tuple[bool | None, str]:
         """The verdict of the base: scaling changes no sign."""
@@ -317,13 +317,10 @@ class Power(Rule):
     because: ClassVar[str] = "a whole power of a Mercer kernel is a product of Mercer kernels"
     binding: ClassVar[int] = POWER
 
+    checks: ClassVar[Mapping[str, Check]] = {"exponent": whole_number}
+
     base: Kernel
     exponent: int = 2
-
-    def __post_init__(self) -> None:
-        """Refuse exponents that are no positive whole numbers."""
-        super().__post_init__()
-        whole_number(self, "exponent", self.exponent)
 
     def block(self, pair: Pair) -> Array:
         """The tile, raised."""

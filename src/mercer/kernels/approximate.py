@@ -7,15 +7,16 @@ the old ones have. docs/feature_maps.rst derives the bounds.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows, Seed, XLike
 from mercer.errors import InputError, nearest, refuse_if, sentence
-from mercer.kernels.algebra import Power, Product, Scaled, Sum, column_products
+from mercer.kernels.algebra import Power, Product, Scaled, Sum
+from mercer.kernels.base import Kernel
 from mercer.kernels.products import Constant
 from mercer.kernels.stationary import Gaussian, Stationary
 from mercer.kernels.value import is_real
@@ -25,8 +26,6 @@ from mercer.text import Brief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from mercer.kernels.base import Kernel
 
 EPS = float(np.finfo(np.float64).eps)
 _HINT = "Use a smaller count, or the kernel itself, k(X, Z)."  # where memory does not suffice
@@ -46,15 +45,16 @@ class Limits:
     size: float
 
 
-@dataclass(frozen=True)
-class FeatureMap:
-    """A map, once drawn: its number of features, the features of any rows, and how near they are."""
+class Drawn(Kernel):
+    """A kernel of finitely many features in place of one of endlessly many: its features, and how near they are."""
 
-    width: int
+    finite: ClassVar[bool] = True
 
-    def features(self, rows: Rows) -> Array:
-        """phi(x) of every row."""
-        raise NotImplementedError
+    count: int
+
+    def feature_count(self, width: int) -> int | None:
+        """Its features."""
+        return self.count
 
     def limits(self, tables: Sequence[Rows]) -> Limits:
         """How near it is, for pairs of rows of these tables."""
@@ -65,23 +65,7 @@ class FeatureMap:
         return np.zeros((len(x), len(z)))
 
 
-@dataclass(frozen=True)
-class Exact(FeatureMap):
-    """The features of a kernel that has finitely many."""
-
-    kernel: Kernel
-
-    def features(self, rows: Rows) -> Array:
-        """The kernel's own."""
-        return self.kernel.features(rows)
-
-    def limits(self, tables: Sequence[Rows]) -> Limits:
-        """No error."""
-        return Limits(0.0, 0.0, max(float(self.kernel.diagonal(rows).max(initial=0.0)) for rows in tables))
-
-
-@dataclass(frozen=True)
-class Taylor(FeatureMap):
+class Taylor(Drawn):
     """The power series of exp(-(x - z)^2 / (2 width^2)), cut off: exp(-u^2 / 2) u^j / sqrt(j!), u = x / width."""
 
     kernel: Gaussian
@@ -93,7 +77,7 @@ class Taylor(FeatureMap):
         """The first terms, by logarithms: exp(-u^2 / 2) alone may vanish where its product with u^j does not."""
         from scipy.special import gammaln, xlogy
 
-        u, j = self._in_widths(rows), np.arange(self.width, dtype=np.float64)
+        u, j = self._in_widths(rows), np.arange(self.count, dtype=np.float64)
         result = xlogy(j, np.abs(u))
         result -= 0.5 * (u * u + gammaln(j + 1.0))
         np.exp(result, out=result)
@@ -101,17 +85,16 @@ class Taylor(FeatureMap):
         return np.asarray(result)
 
     def limits(self, tables: Sequence[Rows]) -> Limits:
-        """The tail of a Poisson distribution: P(N >= width) for N of mean max u^2; attained at x = z."""
+        """The tail of a Poisson distribution: P(N >= count) for N of mean max u^2; attained at x = z."""
         from scipy.special import gammainc
 
         longest = max(float(np.abs(self._in_widths(rows)).max(initial=0.0)) for rows in tables)
-        terms = max(self.width, longest**2)
+        terms = max(self.count, longest**2)
         rounding = 4.0 * EPS * terms * math.log(2.0 + terms)  # of the logarithms
-        return Limits(float(gammainc(self.width, longest**2)) + rounding, 0.0, 1.0)
+        return Limits(float(gammainc(self.count, longest**2)) + rounding, 0.0, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Fourier(FeatureMap):
+class Fourier(Drawn):
     """cos(w'x) and sin(w'x) of random frequencies w; k(x, z) is the amplitude times the mean of cos(w'(x - z))."""
 
     kernel: Kernel
@@ -142,67 +125,39 @@ class Fourier(FeatureMap):
         return np.asarray(np.maximum(variance, 0.0) / len(self.frequencies))
 
 
-@dataclass(frozen=True)
-class Stacked(FeatureMap):
-    """Two maps side by side: of a sum."""
+def _is_drawn(kernel: Kernel) -> bool:
+    """Whether a map is in place of a part of a kernel."""
+    return isinstance(kernel, Drawn) or any(map(_is_drawn, kernel.members().values()))
 
-    left: FeatureMap
-    right: FeatureMap
 
-    def features(self, rows: Rows) -> Array:
-        """The features of the two maps side by side."""
-        return np.hstack([self.left.features(rows), self.right.features(rows)])
-
-    def limits(self, tables: Sequence[Rows]) -> Limits:
-        """Errors add, and so do squared ranges."""
-        a, b = self.left.limits(tables), self.right.limits(tables)
+def _limits(drawn: Kernel, tables: Sequence[Rows]) -> Limits:
+    """How near the features of a kernel are, part by part; those that are its own have no error."""
+    if isinstance(drawn, Drawn):
+        return drawn.limits(tables)
+    if not _is_drawn(drawn):
+        return Limits(0.0, 0.0, max(float(drawn.diagonal(rows).max(initial=0.0)) for rows in tables))
+    if isinstance(drawn, View):
+        return _limits(drawn.base, [drawn.base_rows(rows) for rows in tables])
+    a, b = (_limits(member, tables) for member in drawn.members().values())
+    if isinstance(drawn, Sum):  # errors add, and so do squared ranges
         return Limits(a.certain + b.certain, a.spread + b.spread, a.size + b.size)
-
-    def variance(self, x: Rows, z: Rows) -> Array:
-        """Independent, so variances add."""
-        return self.left.variance(x, z) + self.right.variance(x, z)
+    # from k1 k2 - q1 q2 = (k1 - q1) k2 + q1 (k2 - q2) with |k2| and |q1| bounded by their sizes
+    return Limits(a.certain * b.size + a.size * b.certain, a.size**2 * b.spread, a.size * b.size)
 
 
-@dataclass(frozen=True)
-class Paired(FeatureMap):
-    """All products of a feature of a map without chance with one of any other: of a product."""
-
-    fixed: FeatureMap
-    other: FeatureMap
-
-    def features(self, rows: Rows) -> Array:
-        """All products of two."""
-        return column_products(self.fixed.features(rows), self.other.features(rows))
-
-    def limits(self, tables: Sequence[Rows]) -> Limits:
-        """From k1 k2 - q1 q2 = (k1 - q1) k2 + q1 (k2 - q2) with |k2| and |q1| bounded by their sizes."""
-        a, b = self.fixed.limits(tables), self.other.limits(tables)
-        return Limits(a.certain * b.size + a.size * b.certain, a.size**2 * b.spread, a.size * b.size)
-
-    def variance(self, x: Rows, z: Rows) -> Array:
-        """The other's, times the square of what is fixed."""
-        fixed = self.fixed.features(x) @ self.fixed.features(z).T
-        return np.asarray(fixed**2 * self.other.variance(x, z))
-
-
-@dataclass(frozen=True)
-class Through(FeatureMap):
-    """A map of some columns, or of f(x): of what the kernel's base sees."""
-
-    kernel: View
-    base: FeatureMap
-
-    def features(self, rows: Rows) -> Array:
-        """The base's."""
-        return self.base.features(self.kernel.base_rows(rows))
-
-    def limits(self, tables: Sequence[Rows]) -> Limits:
-        """The base's."""
-        return self.base.limits([self.kernel.base_rows(rows) for rows in tables])
-
-    def variance(self, x: Rows, z: Rows) -> Array:
-        """The base's."""
-        return self.base.variance(self.kernel.base_rows(x), self.kernel.base_rows(z))
+def _variance(drawn: Kernel, x: Rows, z: Rows) -> Array:
+    """Variance of every phi(x)'phi(z) over draws, part by part; of a product only the second part is random."""
+    if isinstance(drawn, Drawn):
+        return drawn.variance(x, z)
+    if not _is_drawn(drawn):
+        return np.zeros((len(x), len(z)))
+    if isinstance(drawn, View):
+        return _variance(drawn.base, drawn.base_rows(x), drawn.base_rows(z))
+    left, right = drawn.members().values()
+    if isinstance(drawn, Sum):  # independent, so variances add
+        return _variance(left, x, z) + _variance(right, x, z)
+    fixed = left.features(x) @ left.features(z).T
+    return np.asarray(fixed**2 * _variance(right, x, z))
 
 
 METHODS = ("auto", "taylor", "fourier")
@@ -246,7 +201,7 @@ class ApproximateFeatures(Brief):
     bound: float
     pair_bound: float
     probability: float
-    _map: FeatureMap = field(repr=False)
+    _map: Kernel = field(repr=False)
     _tables: tuple[Rows, ...] = field(repr=False)  # all rows seen so far
     _asked: float = field(repr=False)
 
@@ -281,14 +236,13 @@ class ApproximateFeatures(Brief):
             It takes two kernel matrices of that shape.
         """
         x = self._tables[-1]
-        return np.asarray(np.sqrt(self._map.variance(x, x if Z is None else self.kernel.read(Z))))
+        return np.asarray(np.sqrt(_variance(self._map, x, x if Z is None else self.kernel.read(Z))))
 
     def __str__(self) -> str:
         n, count = self.features.shape
         told = f"{count} features of {n} rows ({self.method}): every k(x, z) within {self.bound:.3g}"
-        if self.probability == 1:
-            return f"{told}."
-        return f"{told} with probability {self.probability:g}; a given one within {self.pair_bound:.3g}."
+        by_chance = f" with probability {self.probability:g}; a given one within {self.pair_bound:.3g}"
+        return f"{told}{by_chance if self.probability < 1 else ''}."
 
 
 def approximate(
@@ -296,20 +250,18 @@ def approximate(
 ) -> ApproximateFeatures:
     """What `Kernel.approximate_features` returns."""
     rows = kernel.read(X)
-    if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
-        raise InputError(sentence("count of approximate_features", "an integer of at least 1", repr(count)))
-    if method not in METHODS:
-        way_out = nearest(str(method), METHODS)
-        raise InputError(sentence("method", f"one of {', '.join(METHODS)}", repr(method), way_out))
-    if not is_real(probability) or not 0 < probability < 1:
-        raise InputError(sentence("probability", "a number between 0 and 1", repr(probability)))
+    whole = isinstance(count, int | np.integer) and not isinstance(count, bool) and count >= 1
+    refuse_if(not whole, "count of approximate_features", "an integer of at least 1", repr(count))
+    known, way_out = f"one of {', '.join(METHODS)}", nearest(str(method), METHODS)
+    refuse_if(method not in METHODS, "method", known, repr(method), way_out)
+    share = is_real(probability) and 0 < probability < 1
+    refuse_if(not share, "probability", "a number between 0 and 1", repr(probability))
     if _is_exact(kernel):
         method = "exact"
     elif method == "auto":
         method = "taylor" if has_series(kernel, rows) else "fourier"
-    if method == "fourier" and count % 2:
-        must_be = "even, a cosine and a sine for each frequency"
-        raise InputError(sentence("count of Fourier features", must_be, count))
+    odd = method == "fourier" and count % 2
+    refuse_if(odd, "count of Fourier features", "even, a cosine and a sine for each frequency", count)
     try:
         generator = np.random.default_rng(random_state)
     except (TypeError, ValueError):
@@ -347,14 +299,14 @@ def has_series(kernel: Kernel, rows: Rows) -> bool:
     return isinstance(kernel, Gaussian) and rows.width == 1
 
 
-def _draw_map(kernel: Kernel, rows: Rows, count: int, method: str, generator: np.random.Generator) -> FeatureMap:
-    """The map of a kernel, member by member; of the rows only the columns are looked at."""
+def _draw_map(kernel: Kernel, rows: Rows, count: int, method: str, generator: np.random.Generator) -> Kernel:
+    """The kernel with maps in place of its parts; of the rows only the columns are looked at."""
 
-    def draw(member: Kernel, seen: Rows = rows) -> FeatureMap:
+    def draw(member: Kernel, seen: Rows = rows) -> Kernel:
         return _draw_map(member, seen, count, method, generator)
 
     if _is_exact(kernel):
-        return Exact(kernel.count_features(rows) or 0, kernel)
+        return kernel
     if method == "fourier" and _is_spectral(kernel):
         amplitude = float(kernel.diagonal(Rows(np.zeros((1, rows.width)), rows.names))[0])  # k(x, x) of every x
         return Fourier(count, kernel, amplitude, _frequencies(kernel, rows, count // 2, generator))
@@ -362,21 +314,17 @@ def _draw_map(kernel: Kernel, rows: Rows, count: int, method: str, generator: np
         return Taylor(count, kernel)
     match kernel:
         case Scaled():
-            base = draw(kernel.base)
-            return Paired(base.width, Exact(1, Constant(float(kernel.factor))), base)
+            return Product(Constant(float(kernel.factor)), draw(kernel.base))
         case Sum():
-            left, right = draw(kernel.k1), draw(kernel.k2)
-            return Stacked(left.width + right.width, left, right)
+            return Sum(draw(kernel.k1), draw(kernel.k2))
         case Product():
-            left, right = map(draw, (kernel.k1, kernel.k2) if method == "taylor" else _factors(kernel, draw))
-            return Paired(left.width * right.width, left, right)
+            return Product(*map(draw, (kernel.k1, kernel.k2) if method == "taylor" else _factors(kernel, draw)))
         case View():
-            base = draw(kernel.base, kernel.base_rows(rows))
-            return Through(base.width, kernel, base)
+            return replace(kernel, base=draw(kernel.base, kernel.base_rows(rows)))
     raise InputError(_refusal(kernel, method))
 
 
-def _factors(kernel: Product, draw: Callable[[Kernel], FeatureMap]) -> tuple[Kernel, Kernel]:
+def _factors(kernel: Product, draw: Callable[[Kernel], Kernel]) -> tuple[Kernel, Kernel]:
     """The factors of a product that have finitely many features, and the others: only one map may be random."""
     finite = [part for part in kernel.parts() if _is_exact(part)]
     others = [part for part in kernel.parts() if not _is_exact(part)]
@@ -391,15 +339,14 @@ def _factors(kernel: Product, draw: Callable[[Kernel], FeatureMap]) -> tuple[Ker
 
 
 def _refusal(kernel: Kernel, method: str) -> str:
-    if method == "taylor":
-        needs = "a Gaussian kernel of one column, or sums, products and multiples of such and of finite maps"
-        way_out = "Use method='fourier'."
-    else:
+    needs = "a Gaussian kernel of one column, or sums, products and multiples of such and of finite maps"
+    way_out = "Use method='fourier'."
+    if method == "fourier":
+        way_out = "Use the kernel itself, k(X, Z)."
         needs = (
             "Gaussian, Laplacian, Matern and RationalQuadratic kernels, their products, and their sums with kernels "
             "that have a finite feature map"
         )
-        way_out = "Use the kernel itself, k(X, Z)."
     return f"method={method!r} supports only {needs}; got {kernel!r}. {way_out}"
 
 
@@ -436,25 +383,17 @@ def _frequencies(kernel: Kernel, rows: Rows, count: int, generator: np.random.Ge
     return result
 
 
-def _judge_map(kernel: Kernel, drawn: FeatureMap, tables: list[Rows], method: str, asked: float) -> ApproximateFeatures:
+def _judge_map(kernel: Kernel, drawn: Kernel, tables: list[Rows], method: str, asked: float) -> ApproximateFeatures:
     """Features of the last table, and bounds for all pairs of rows of all tables."""
     rows = tables[-1]
-    count, n = drawn.width, sum(map(len, tables))
+    count, n = drawn.count_features(rows) or 0, sum(map(len, tables))
     promise(16 * max(len(rows), 1) * count, f"A table of {len(rows)} x {count} features", _HINT)
-    limits = drawn.limits(tables)
-    certain = limits.certain + EPS * (count + 16) * limits.size
+    limits, features = _limits(drawn, tables), drawn.features(rows)
+    certain = limits.certain + EPS * (features.shape[1] + 16) * limits.size
 
     def bound(pairs: int) -> float:
-        return certain + math.sqrt(2.0 * limits.spread * math.log(2.0 * pairs / (1.0 - asked)))
+        return float(certain) + math.sqrt(2.0 * limits.spread * math.log(2.0 * pairs / (1.0 - asked)))
 
-    return ApproximateFeatures(
-        kernel,
-        drawn.features(rows),
-        method,
-        bound(max(1, n * (n - 1) // 2)),  # k(x, x) has no error by chance: cos^2 + sin^2 = 1
-        bound(1),
-        asked if limits.spread > 0 else 1.0,
-        drawn,
-        tuple(tables),
-        asked,
-    )
+    worst = bound(max(1, n * (n - 1) // 2))  # k(x, x) has no error by chance: cos^2 + sin^2 = 1
+    sure = asked if limits.spread > 0 else 1.0
+    return ApproximateFeatures(kernel, features, method, worst, bound(1), sure, drawn, tuple(tables), asked)

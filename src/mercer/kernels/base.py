@@ -14,11 +14,11 @@ from mercer.data.rows import Array, Rows, Seed, XLike, as_rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.labels import argument
 from mercer.kernels.tiles import blocks, check_values, difference_quotient, finite_on, matrix, tile
-from mercer.kernels.value import Value
+from mercer.kernels.value import Check, Value
 from mercer.runtime import promise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import DTypeLike
 
@@ -74,6 +74,8 @@ class Kernel(Value):
     takes_sparse: ClassVar[bool] = False
     # Whether the values can be relied on to be finite and symmetric (our own arithmetic).
     trusted: ClassVar[bool] = False
+    # What parameters must be, by name, in the order in which they are looked at.
+    checks: ClassVar[Mapping[str, Check]] = {}
     # NumPy's scalars and arrays leave arithmetic with kernels to the kernels.
     __array_ufunc__: ClassVar[None] = None
 
@@ -82,6 +84,11 @@ class Kernel(Value):
         if "diagonal" in vars(cls):  # an overflow shows in the values, as in a tile
             cls.diagonal = np.errstate(over="ignore", invalid="ignore")(cls.diagonal)  # type: ignore[method-assign]
         dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+
+    def __post_init__(self) -> None:
+        """Raise an error unless every parameter is what its check wants."""
+        for name, check in self.checks.items():
+            check(self, name, getattr(self, name))
 
     # -- what a kernel must say -------------------------------------------------------------------
 
@@ -96,20 +103,17 @@ class Kernel(Value):
     def diagonal(self, rows: Rows) -> Array:
         """k(x, x) of each row; override where it is cheaper than a block."""
         cuts = [rows[part] for part in blocks(len(rows), DIAGONAL_BLOCK)]
-        parts = [tile(self, cut, cut, same=True).diagonal().copy() for cut in cuts]
-        return np.concatenate(parts) if parts else np.empty(0)
+        return np.concatenate([np.empty(0), *(tile(self, cut, cut, same=True).diagonal().copy() for cut in cuts)])
 
     def check(self, rows: Rows) -> None:
         """Refuse rows this kernel cannot take, in a sentence."""
         if self.kind in ("vectors", "gram") and (rows.objects or rows.values.dtype == object):
-            raise InputError(
-                f"{type(self).__name__} needs rows of numbers; got {_describe(rows)}. "
-                "Choose numeric columns with .on(...), or use a kernel for objects."
-            )
-        if self.positive_only and _smallest(rows) < 0:
-            raise InputError(
-                f"Negative values in data: {sentence(f'X for {type(self).__name__}', 'non-negative', _smallest(rows))}"
-            )
+            hint = "Choose numeric columns with .on(...), or use a kernel for objects."
+            raise InputError(f"{type(self).__name__} needs rows of numbers; got {_describe(rows)}. {hint}")
+        values = rows.values.data if rows.sparse else rows.values
+        if self.positive_only and values.size and values.min() < 0:
+            what, least = f"X for {type(self).__name__}", float(values.min())
+            raise InputError(f"Negative values in data: {sentence(what, 'non-negative', least)}")
 
     @property
     def takes_objects(self) -> bool:
@@ -141,10 +145,8 @@ class Kernel(Value):
 
     def count_features(self, rows: Rows) -> int | None:
         """Number of explicit features, looking at one row if need be; None where phi is not finite."""
-        count = self.feature_count(rows.width)
-        if count is not None or not (self.finite and self.fixed) or not len(rows):
-            return count
-        return int(self.features(rows[:1]).shape[1])
+        count, there = self.feature_count(rows.width), self.finite and self.fixed and len(rows)
+        return int(self.features(rows[:1]).shape[1]) if count is None and there else count
 
     def features(self, rows: Rows) -> Array:
         """phi(x) of each row, where it is finite."""
@@ -278,13 +280,7 @@ class Kernel(Value):
         promise(max(each, 8) * count, what.format(many), hint)
 
     def approximate_features(
-        self,
-        X: XLike,
-        count: int = 200,
-        *,
-        method: str = "auto",
-        random_state: Seed = None,
-        probability: float = 0.95,
+        self, X: XLike, count: int = 200, *, method: str = "auto", random_state: Seed = None, probability: float = 0.95
     ) -> ApproximateFeatures:
         """Finitely many features with phi(x)'phi(z) near k(x, z), and how near.
 
@@ -438,19 +434,18 @@ class Kernel(Value):
 
 
 class BuiltIn(Kernel):
-    """A kernel on rows of numbers, dense or sparse, by our own arithmetic: its values need no check."""
+    """A kernel on rows of numbers, dense or sparse, by our own arithmetic: its values need no check.
 
+    A Mercer kernel, unless it says otherwise.
+    """
+
+    mercer: ClassVar[bool | None] = True
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def _smallest(rows: Rows) -> float:
-    values = rows.values.data if rows.sparse else rows.values
-    return float(values.min()) if values.size else 0.0
 
 
 def _describe(rows: Rows) -> str:

@@ -48,11 +48,11 @@ class Witness:
     places: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
-        count = len(self.vector)
-        if count > _SHOWN:
-            return f"{count} rows with a v given beside: v'Kv = {self.value:.4g}"
-        weights = ", ".join(f"{weight:.4g}" for weight in self.vector)
-        return f"{self._names(count)} with v = ({weights}): v'Kv = {self.value:.4g}"
+        count, weights = len(self.vector), ", ".join(f"{weight:.4g}" for weight in self.vector)
+        told = (
+            f"{self._names(count)} with v = ({weights})" if count <= _SHOWN else f"{count} rows with a v given beside"
+        )
+        return f"{told}: v'Kv = {self.value:.4g}"
 
     def _names(self, count: int) -> str:
         """The rows in words: numbers if given rows, cells if few, otherwise how many."""
@@ -126,7 +126,5 @@ def witness_of(K: Array, rows: Rows | None, places: tuple[int, ...] | None = Non
     """The eigenvector of K's smallest eigenvalue as a witness; None where v'Kv is not negative."""
     vector = np.linalg.eigh(K)[1][:, 0]
     vector = vector if vector[np.abs(vector).argmax()] > 0 else -vector
-    value = float(vector @ K @ vector)
-    if value >= 0:
-        return None
-    return Witness(np.asarray(places) if rows is None else rows.values, vector, value, places)
+    value, where = float(vector @ K @ vector), np.asarray(places) if rows is None else rows.values
+    return Witness(where, vector, value, places) if value < 0 else None

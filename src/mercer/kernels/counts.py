@@ -11,17 +11,18 @@ k_3 = decay^2 sum M o (T S)(T R)' o (T'S)(T'R)'.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import itertools
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows, XLike
 from mercer.data.tokens import Symbols, count_codes, letters, substrings, words
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair, squared_norms
-from mercer.kernels.value import is_real, whole_number
+from mercer.kernels.value import Check, is_real, whole_number
 from mercer.runtime import run
 
 # Counts that fill more of their table than this are multiplied faster as a dense one, up to this many columns.
@@ -40,9 +41,8 @@ class ObjectKernel(Kernel):
 
     def check(self, rows: Rows) -> None:
         """Refuse tables of numbers."""
-        if not rows.objects:
-            what, hint = f"Rows of {type(self).__name__}", "Choose a column of a DataFrame with .on('column')."
-            raise InputError(sentence(what, "objects such as texts", f"a table of {rows.width} columns", hint))
+        what, hint = f"Rows of {type(self).__name__}", "Choose a column of a DataFrame with .on('column')."
+        refuse_if(not rows.objects, what, "objects such as texts", f"a table of {rows.width} columns", hint)
 
 
 def _pair_of_counts(kernel: Kernel, pair: Pair, count: Callable[[XLike], Rows]) -> Pair:
@@ -121,17 +121,14 @@ class Words(Counts):
         """Refuse a vocabulary with nothing in it, or with a word twice."""
         if self.vocabulary is None:
             return
-        what = "vocabulary of Words"
-        if isinstance(self.vocabulary, str) or not isinstance(self.vocabulary, Sequence | np.ndarray):
-            raise InputError(sentence(what, "a list of words, or None", repr(self.vocabulary)))
+        what, got = "vocabulary of Words", repr(self.vocabulary)
+        listed = isinstance(self.vocabulary, Sequence | np.ndarray) and not isinstance(self.vocabulary, str)
+        refuse_if(not listed, what, "a list of words, or None", got)
         try:
             distinct = len(set(self.vocabulary))
         except TypeError:
-            raise InputError(
-                sentence(what, "hashable words, such as strings or tuples", repr(self.vocabulary))
-            ) from None
-        if not 0 < distinct == len(self.vocabulary):
-            raise InputError(sentence(what, "a non-empty list of distinct words", repr(self.vocabulary)))
+            raise InputError(sentence(what, "hashable words, such as strings or tuples", got)) from None
+        refuse_if(not 0 < distinct == len(self.vocabulary), what, "a non-empty list of distinct words", got)
 
     @property
     def fixed(self) -> bool:  # type: ignore[override]
@@ -184,16 +181,19 @@ class Spectrum(Counts):
 
     because: ClassVar[str] = "it is a scalar product of explicit features: how often each substring occurs"
 
+    checks: ClassVar[Mapping[str, Check]] = {"length": whole_number}
+
     length: int = 3
     shortest: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse lengths that are no positive whole numbers, or in the wrong order."""
-        whole_number(self, "length", self.length)
+        super().__post_init__()
         if self.shortest is not None:
             whole_number(self, "shortest", self.shortest)
-            if self.shortest > self.length:
-                raise InputError(sentence("shortest of Spectrum", f"at most length, {self.length}", self.shortest))
+            refuse_if(
+                self.shortest > self.length, "shortest of Spectrum", f"at most length, {self.length}", self.shortest
+            )
 
     def _lengths(self, found: Symbols) -> range:
         """Lengths to count, up to the longest text."""
@@ -287,14 +287,16 @@ class Subsequence(ObjectKernel):
         "spanned text) over all its occurrences"
     )
 
+    checks: ClassVar[Mapping[str, Check]] = {"length": whole_number}
+
     length: int = 3
     decay: float = 0.5
 
     def __post_init__(self) -> None:
         """Refuse lengths and decays out of range."""
-        whole_number(self, "length", self.length)
-        if not is_real(self.decay) or not 1e-3 <= self.decay <= 1:
-            raise InputError(sentence("decay of Subsequence", "a number from 0.001 to 1", repr(self.decay)))
+        super().__post_init__()
+        good = is_real(self.decay) and 1e-3 <= self.decay <= 1
+        refuse_if(not good, "decay of Subsequence", "a number from 0.001 to 1", repr(self.decay))
 
     def block(self, pair: Pair) -> Array:
         """Short subsequences by products, longer ones by the recursion over pairs."""
@@ -302,10 +304,9 @@ class Subsequence(ObjectKernel):
         symbols = letters("Subsequence", [*pair.x.values, *pair.z.values])
         result = pair.full(0.0)
         if self.length <= 3:
-            for x in _chunks(symbols, 0, n):
-                for z in _chunks(symbols, n, n + m):
-                    tile = _by_letters(symbols, x, z, int(self.length), float(self.decay))
-                    result[x.start : x.stop, z.start - n : z.stop - n] = tile
+            for x, z in itertools.product(_chunks(symbols, 0, n), _chunks(symbols, n, n + m)):
+                tile = _by_letters(symbols, x, z, int(self.length), float(self.decay))
+                result[x.start : x.stop, z.start - n : z.stop - n] = tile
             return result
         left, right = np.divmod(np.arange(n * m), m)
         if pair.same:

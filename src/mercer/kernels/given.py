@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows, XLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels.base import BuiltIn, Kernel
 from mercer.kernels.labels import argument
-from mercer.kernels.value import Identity, check_callable, short_name
+from mercer.kernels.value import Identity, check_callable, function_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -30,6 +31,7 @@ class Precomputed(BuiltIn):
     """
 
     kind: ClassVar[str] = "gram"
+    mercer: ClassVar[bool | None] = None
     because: ClassVar[str] = "a precomputed matrix does not determine the kernel on other rows"
 
     def block(self, pair: Pair) -> Array:
@@ -39,11 +41,11 @@ class Precomputed(BuiltIn):
 
     def diagonal(self, rows: Rows) -> Array:
         """The diagonal of a square matrix."""
-        if len(rows) != rows.width:
-            hint = "For new rows, pass their k(x, x) as diag= to the method of the model."
-            raise InputError(
-                sentence("The matrix for Precomputed().diag", "square", f"{len(rows)} x {rows.width}", hint)
-            )
+        what, hint = (
+            "The matrix for Precomputed().diag",
+            "For new rows, pass their k(x, x) as diag= to the method of the model.",
+        )
+        refuse_if(len(rows) != rows.width, what, "square", f"{len(rows)} x {rows.width}", hint)
         return np.asarray(rows.values.diagonal(), dtype=np.float64).copy()
 
 
@@ -91,24 +93,19 @@ class Custom(OfFunction):
 def real_array(owner: Kernel, values: XLike) -> Array:
     """What a user's function returned, an array or a sparse matrix, as real numbers."""
     values = values.toarray() if hasattr(values, "toarray") else values
-    try:
+    with suppress(TypeError, ValueError):
         array = np.asarray(values)
         if array.dtype.kind in "biufO":
             return array.astype(np.float64)
-    except (TypeError, ValueError):
-        pass
     raise InputError(sentence(f"The result of {owner!r}", "an array of real numbers", f"{type(values).__name__}"))
 
 
 def _feature_table(owner: Kernel, values: XLike, count: int) -> Array:
     table = real_array(owner, values)
-    if table.ndim == 1:
-        table = table[:, None]
-    if table.ndim != 2 or len(table) != count:
-        must_be = f"a table of {count} rows, one per row of X"
-        raise InputError(sentence(f"The result of {owner!r}", must_be, f"shape {table.shape}"))
-    if not np.isfinite(table).all():
-        raise InputError(sentence(f"Every feature of {owner!r}", "finite", "NaN or infinity"))
+    table = table[:, None] if table.ndim == 1 else table
+    fits, must_be = table.ndim == 2 and len(table) == count, f"a table of {count} rows, one per row of X"
+    refuse_if(not fits, f"The result of {owner!r}", must_be, f"shape {table.shape}")
+    refuse_if(not np.isfinite(table).all(), f"Every feature of {owner!r}", "finite", "NaN or infinity")
     return table
 
 
@@ -189,12 +186,8 @@ class Outer(GivenFeatures):
     def table(self, values: XLike) -> Rows:
         """f of these rows, one number of each."""
         table = super().table(values)
-        shape = table.values.shape
-        if shape[1] != 1:
-            hint = "For several features, use FromFeatures."
-            raise InputError(
-                sentence(f"The result of {self!r}", "one number per row", f"{shape[1]} numbers per row", hint)
-            )
+        shape, hint = table.values.shape, "For several features, use FromFeatures."
+        refuse_if(shape[1] != 1, f"The result of {self!r}", "one number per row", f"{shape[1]} numbers per row", hint)
         return table
 
     def feature_count(self, width: int) -> int | None:
@@ -203,4 +196,4 @@ class Outer(GivenFeatures):
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """The function's name, of x."""
-        return [f"{short_name(self.f)}({argument(rows)})"]
+        return [f"{function_name(self.f, 'f')}({argument(rows)})"]

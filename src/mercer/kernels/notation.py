@@ -5,41 +5,19 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import numpy as np
 
 from mercer.errors import InputError, KernelTextError, nearest
-from mercer.kernels.base import Kernel
-from mercer.kernels.counts import Jaccard, Spectrum, Subsequence, Words
-from mercer.kernels.given import Precomputed
-from mercer.kernels.indefinite import AdditiveChi2, Chi2, Sigmoid, SquaredDistance
-from mercer.kernels.products import Constant, Cosine, Linear, Polynomial
-from mercer.kernels.stationary import Gaussian, Laplacian, Matern, Periodic, RationalQuadratic
+from mercer.kernels.base import BuiltIn, Kernel
+from mercer.kernels.counts import ObjectKernel
+from mercer.kernels.given import OfFunction
+from mercer.kernels.stationary import Gaussian, Laplacian
 from mercer.kernels.value import Width
 
 _LONGEST = 10_000
-_WRITABLE: tuple[type[Kernel], ...] = (
-    Linear,
-    Polynomial,
-    Cosine,
-    Constant,
-    AdditiveChi2,
-    Chi2,
-    Sigmoid,
-    SquaredDistance,
-    Gaussian,
-    Laplacian,
-    Matern,
-    RationalQuadratic,
-    Periodic,
-    Precomputed,
-    Words,
-    Spectrum,
-    Jaccard,
-    Subsequence,
-)
 _METHODS = {
     "exp": ".exp() takes no arguments.",
     "normalized": ".normalized() takes no arguments.",
@@ -47,7 +25,6 @@ _METHODS = {
     "from_gamma": "from_gamma takes one number, gamma.",
 }
 _OPERATORS: dict[type, Callable[..., object]] = {ast.Add: operator.add, ast.Mult: operator.mul, ast.Pow: operator.pow}
-_WITH_FUNCTIONS = ("custom", "fromfeatures", "outer")
 
 
 def _plain(name: str) -> str:
@@ -74,7 +51,17 @@ _OF_GAMMA: dict[str, Callable[..., Kernel]] = {
     "gaussian": Gaussian.from_gamma,
     "laplacian": _laplacian_of_gamma,
 }
-NAMES: dict[str, type[Kernel]] = {_plain(cls.__name__): cls for cls in _WRITABLE}
+
+
+def _leaves(cls: type[Kernel]) -> Iterator[type[Kernel]]:
+    """The classes below one that no other is derived from: kernels and not their common parts."""
+    below = cls.__subclasses__()
+    yield from (leaf for each in below for leaf in _leaves(each)) if below else [cls]
+
+
+# Our own kernels without functions; this is read before anyone can add a kernel to them.
+NAMES = {_plain(leaf.__name__): leaf for family in (BuiltIn, ObjectKernel) for leaf in _leaves(family)}
+_WITH_FUNCTIONS = [_plain(leaf.__name__) for leaf in _leaves(OfFunction)]
 
 
 def parse(text: str) -> Kernel:
@@ -147,10 +134,8 @@ def _value(node: ast.expr, text: str) -> object:
             return _combine(_value(left, text), op, _value(right, text), text)
         case ast.Call():
             return _call(node, text)
-    raise KernelTextError(
-        f"The kernel expression {_short(text)!r} contains {ast.unparse(node)!r}; only kernels, numbers, + * ** and "
-        f"the methods {', '.join(_METHODS)} are allowed."
-    )
+    allowed = f"only kernels, numbers, + * ** and the methods {', '.join(_METHODS)} are allowed."
+    raise KernelTextError(f"The kernel expression {_short(text)!r} contains {ast.unparse(node)!r}; {allowed}")
 
 
 def _combine(left: object, op: ast.operator, right: object, text: str) -> object:
@@ -158,14 +143,11 @@ def _combine(left: object, op: ast.operator, right: object, text: str) -> object
     if type(op) in _OPERATORS and (isinstance(left, Kernel) or isinstance(right, Kernel)):
         with suppress(TypeError):
             return _OPERATORS[type(op)](left, right)
-    if all(isinstance(each, int | float) for each in (left, right)):
-        raise KernelTextError(
-            f"The kernel expression {_short(text)!r} is invalid: arithmetic with numbers is not supported. Write the "
-            "result, such as 0.5."
-        )
-    raise KernelTextError(
-        f"The kernel expression {_short(text)!r} is invalid: kernels are combined by +, * and ** only."
-    )
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        problem = "arithmetic with numbers is not supported. Write the result, such as 0.5."
+        raise KernelTextError(f"The kernel expression {_short(text)!r} is invalid: {problem}")
+    problem = "kernels are combined by +, * and ** only."
+    raise KernelTextError(f"The kernel expression {_short(text)!r} is invalid: {problem}")
 
 
 def _call(node: ast.Call, text: str) -> object:
@@ -183,10 +165,8 @@ def _call(node: ast.Call, text: str) -> object:
         case ast.Attribute(value=owner, attr="exp" | "normalized" | "on" as method):
             make = getattr(_kernel(owner, text), method)
         case _:
-            raise KernelTextError(
-                f"The kernel expression {_short(text)!r} calls {ast.unparse(node.func)!r}; only kernels and the "
-                f"methods {', '.join(_METHODS)} can be called."
-            )
+            allowed = f"only kernels and the methods {', '.join(_METHODS)} can be called."
+            raise KernelTextError(f"The kernel expression {_short(text)!r} calls {ast.unparse(node.func)!r}; {allowed}")
     try:
         return make(*given, **named)
     except TypeError:
@@ -206,6 +186,5 @@ def _class(name: str) -> type[Kernel]:
         return NAMES[plain]
     if plain in _WITH_FUNCTIONS:
         raise KernelTextError(f"{name} contains a Python function and cannot be written as a kernel expression.")
-    raise KernelTextError(
-        f"There is no kernel {name!r}. {nearest(name, map(snake, (cls.__name__ for cls in _WRITABLE)))}"
-    )
+    known = [snake(kernel.__name__) for kernel in NAMES.values()]
+    raise KernelTextError(f"There is no kernel {name!r}. {nearest(name, known)}")

@@ -123,12 +123,10 @@ class Pair:
 
         `careful`: short distances have their digits whatever the size of the rows, as their roots need.
         """
-        if self.shared and np.ndim(inverse) == 0:
-            tile = self._once("squared distance", lambda: self._squared_distance(1.0, careful=True))
-            tile *= float(inverse) ** 2
-            return tile
-        key = ("squared distance", careful, np.asarray(inverse).tobytes())
-        return self._once(key, lambda: self._squared_distance(inverse, careful=careful))
+        by = 1.0 if (alike := self.shared and np.ndim(inverse) == 0) else inverse
+        key = ("squared distance", careful or alike, np.asarray(by).tobytes())
+        tile = self._once(key, lambda: self._squared_distance(by, careful=careful or alike))
+        return np.multiply(tile, float(inverse) ** 2, out=tile) if alike else tile
 
     def distance(self, inverse: Inverse) -> Array:
         """The square root of `squared_distance`, with the short distances formed from differences."""
@@ -137,12 +135,9 @@ class Pair:
 
     def manhattan(self, inverse: Inverse) -> Array:
         """sum_j |x_j - z_j| inverse_j."""
-        if self.shared and np.ndim(inverse) == 0:
-            tile = self._once("manhattan", lambda: self._manhattan(1.0))
-            tile *= inverse
-            return tile
-        key = ("manhattan", np.asarray(inverse, dtype=np.float64).tobytes())
-        return self._once(key, lambda: self._manhattan(inverse))
+        by = 1.0 if (alike := self.shared and np.ndim(inverse) == 0) else inverse
+        tile = self._once(("manhattan", np.asarray(by, dtype=np.float64).tobytes()), lambda: self._manhattan(by))
+        return np.multiply(tile, inverse, out=tile) if alike else tile
 
     def columns(self, wanted: Columns) -> Pair:
         """The pair seen through some columns only."""
@@ -205,7 +200,7 @@ class Pair:
             tile += x2[:, None]
             tile += z2
         else:
-            x, z = self._centre_blocks(inverse)
+            x, z = self.scaled(inverse)
             # as one matrix product, by two extra columns
             x_wide, z_wide = (np.empty((len(part), part.shape[1] + 2), self.dtype) for part in (x, z))
             np.multiply(x, -2.0, out=x_wide[:, :-2])
@@ -217,16 +212,13 @@ class Pair:
         return tile, float(x2.max(initial=0.0)) + float(z2.max(initial=0.0))
 
     def scaled(self, inverse: Inverse) -> tuple[Array, Array]:
-        """The two blocks, dense and in units of the width, moved to the centre of the table."""
+        """The two blocks, dense and in units of the width, and unless they are sparse moved by the centre of z's table.
+
+        Distances do not change, and data far from the origin lose no digits.
+        """
         if self.x.sparse or self.z.sparse:
             x, z = self.dense()
             return x * inverse, z * inverse
-        return self._centre_blocks(inverse)
-
-    def _centre_blocks(self, inverse: Inverse) -> tuple[Array, Array]:
-        """The two blocks in units of the width, moved by the centre of z's table: distances do not change, and
-        data far from the origin lose no digits.
-        """
         centre = self.z.centre
         x, z = ((rows.values - centre) * inverse for rows in (self.x, self.z))
         return x.astype(self.dtype, copy=False), z.astype(self.dtype, copy=False)
@@ -277,7 +269,12 @@ class Pair:
         if not weights:
             tile *= inverse
         if some:
-            tile += _flag_distances(x[:, flags] > 0, z[:, flags] > 0, size[flags])
+            # one product of zeros and ones: |u - v| = u + v - 2 u v
+            u, v, size = x[:, flags] > 0, z[:, flags] > 0, size[flags]
+            apart = (u * (-2.0 * size)) @ v.T.astype(np.float64)
+            apart += (u @ size)[:, None]
+            apart += v @ size
+            tile += np.maximum(apart, 0.0, out=apart)
         return tile.astype(self.dtype) if single else tile
 
 
@@ -290,14 +287,6 @@ def _flags(x: Array, z: Array, inverse: Array) -> tuple[Array, Array]:
     found = ((x == 0) | (x == high)).all(axis=0) & ((z == 0) | (z == high)).all(axis=0)
     size = high * inverse
     return (found if found.sum() >= _FLAGS and size[found].sum() < _LARGEST_SUM else none), size
-
-
-def _flag_distances(u: Array, v: Array, size: Array) -> Array:
-    """Scaled Manhattan distances of flags by one product: |u - v| = u + v - 2 u v of zeros and ones."""
-    tile = (u * (-2.0 * size)) @ v.T.astype(np.float64)
-    tile += (u @ size)[:, None]
-    tile += v @ size
-    return np.asarray(np.maximum(tile, 0.0, out=tile))
 
 
 def _dense(values: XLike) -> Array:

@@ -10,16 +10,17 @@ the derivatives of the profile, `slope` and `bend`, and s_j the part of column j
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar, Self
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows, XLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if
 from mercer.kernels.base import BuiltIn, Kernel, Slopes
 from mercer.kernels.pair import Inverse, Pair
 from mercer.kernels.value import (
+    Check,
     Width,
     fits_columns,
     inverse_width,
@@ -60,11 +61,9 @@ class Stationary(Kernel):
     # Whether the profile has a finite slope at 0, so that rounding errors of short distances stay as small as they are.
     smooth: ClassVar[bool] = False
 
-    width: Width = 1.0
+    checks: ClassVar[Mapping[str, Check]] = {"width": positive_width}
 
-    def __post_init__(self) -> None:
-        """Validate `width`."""
-        positive_width(self, self.width)
+    width: Width = 1.0
 
     # -- the profile ------------------------------------------------------------------------------
 
@@ -74,9 +73,8 @@ class Stationary(Kernel):
 
     def slope(self, s: Array) -> Array:
         """dk / ds; where it is infinite at s = 0, 0 there."""
-        raise NotImplementedError(
-            f"{type(self).__name__} does not define slope(self, s), the derivative of its profile."
-        )
+        name = type(self).__name__
+        raise NotImplementedError(f"{name} does not define slope(self, s), the derivative of its profile.")
 
     def bend(self, s: Array) -> Array:
         """d^2 k / ds^2, likewise."""
@@ -224,24 +222,20 @@ class Gaussian(Exponential):
            [0.3679, 1.    ]])
     """
 
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = (
         "with rows divided by the width it is f(x) f(z) exp(x'z); the series of exp has positive coefficients"
     )
+
+    checks: ClassVar[Mapping[str, Check]] = {**Stationary.checks, "per_dimension": truth_value}
 
     per_dimension: bool = False
 
     @classmethod
     def from_gamma(cls, gamma: Width) -> Self:
         """exp(-gamma ||x - z||^2), as scikit-learn's rbf; one gamma or one per column."""
-        positive_width(cls(), gamma, "gamma")
+        positive_width(cls(), "gamma", gamma)
         width = np.sqrt(0.5 / np.asarray(gamma, dtype=np.float64))
         return cls(float(width) if width.ndim == 0 else width)
-
-    def __post_init__(self) -> None:
-        """Validate `width` and `per_dimension`."""
-        super().__post_init__()
-        truth_value(self, "per_dimension", self.per_dimension)
 
     def inverse(self, columns: int) -> Inverse:
         """1 / width, and 1 / sqrt(d) where asked for."""
@@ -271,16 +265,12 @@ class RationalQuadratic(BuiltIn, Stationary):
            [0.7071, 1.    ]])
     """
 
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is a mixture of Gaussian kernels over widths, and each is a Mercer kernel"
     smooth: ClassVar[bool] = True
 
-    shape: float = 1.0
+    checks: ClassVar[Mapping[str, Check]] = {**Stationary.checks, "shape": positive_number}
 
-    def __post_init__(self) -> None:
-        """Validate `width` and `shape`."""
-        super().__post_init__()
-        positive_number(self, "shape", self.shape)
+    shape: float = 1.0
 
     def log_profile(self, s: Array) -> Array:
         """-shape log(1 + s / (2 shape)), in place."""
@@ -329,7 +319,6 @@ class Matern(BuiltIn, Stationary):
            [0.3679, 1.    ]])
     """
 
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "its Fourier transform, a power of 1 / (1 + frequency^2), is positive (Bochner)"
 
     nu: float = 1.5
@@ -337,9 +326,8 @@ class Matern(BuiltIn, Stationary):
     def __post_init__(self) -> None:
         """Validate `width` and `nu`."""
         super().__post_init__()
-        if not is_real(self.nu) or self.nu not in (0.5, 1.5, 2.5):
-            hint = "For nu = infinity use Gaussian."
-            raise InputError(sentence("nu of Matern", "0.5, 1.5 or 2.5", repr(self.nu), hint))
+        known, hint = is_real(self.nu) and self.nu in (0.5, 1.5, 2.5), "For nu = infinity use Gaussian."
+        refuse_if(not known, "nu of Matern", "0.5, 1.5 or 2.5", repr(self.nu), hint)
 
     def _distance_and_decay(self, s: Array) -> tuple[Array, Array]:
         """sqrt(2 nu) r, and exp of minus it; distances are cut where infinity times 0 would be no number."""
@@ -411,7 +399,6 @@ class Laplacian(Exponential):
            [0.3679, 1.    ]])
     """
 
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = (
         "it is a product over columns of exp(-|x - z| / width), whose Fourier transform is positive"
     )
@@ -446,17 +433,13 @@ class Periodic(Exponential):
            [1.    , 0.1353, 1.    ]])
     """
 
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = (
         "it is the Gaussian kernel of (cos, sin) of every column, and a Mercer kernel of mapped rows is a Mercer kernel"
     )
 
-    period: float = 1.0
+    checks: ClassVar[Mapping[str, Check]] = {**Stationary.checks, "period": positive_number}
 
-    def __post_init__(self) -> None:
-        """Validate `width` and `period`."""
-        super().__post_init__()
-        positive_number(self, "period", self.period)
+    period: float = 1.0
 
     def distance(self, pair: Pair) -> Array:
         """Squared distances on circles, 4 sum_j sin^2(pi delta_j / period) / width_j^2."""

@@ -6,6 +6,8 @@ exponential. Nothing larger than a tile is ever held beside the result.
 
 from __future__ import annotations
 
+import itertools
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -87,10 +89,9 @@ def check_values(kernel: Kernel, values: XLike, pair: Pair) -> Array:
 
 def matrix(kernel: Kernel, X: XLike, Z: XLike, dtype: DTypeLike) -> Array:
     """The whole matrix k(X, Z) from what a person gives."""
-    try:
+    known = False
+    with suppress(TypeError):
         known = np.dtype(dtype) in (np.float64, np.float32)
-    except TypeError:
-        known = False
     refuse_if(not known, "dtype of a kernel matrix", "float64 or float32", repr(dtype))
     x = kernel.read(X)
     if kernel.kind == "gram":
@@ -159,8 +160,10 @@ def _fill(result: Array, kernel: Kernel, x: Rows, z: Rows, places: list[Tile], *
 
 
 def _result(shape: tuple[int, int], dtype: DTypeLike) -> Array:
-    what = f"A matrix of {shape[0]} x {shape[1]} kernel values"
-    hint = "Use dtype=numpy.float32, or fewer rows at a time."
+    what, hint = (
+        f"A matrix of {shape[0]} x {shape[1]} kernel values",
+        "Use dtype=numpy.float32, or fewer rows at a time.",
+    )
     promise(shape[0] * shape[1] * np.dtype(dtype).itemsize, what, hint)
     return np.empty(shape, dtype=dtype)
 
@@ -217,13 +220,11 @@ def moved_rows(kernels: list[Kernel], x: Rows, z: Rows, columns: tuple[int, ...]
         h = _STEPS[len(columns)] * min([_spread(np.asarray(z.values[:, column], dtype=np.float64)), *widths])
         largest = float(np.abs(x.values[:, column]).max(initial=0.0))
         h = (largest + h) - largest or h  # as much as rows of this size really move
-        steps = []
-        for share, rows in found:
-            for c, step in _STENCIL:
-                moved = rows.copy()
-                moved[:, column] += step * h
-                steps.append((share * c / (12.0 * h), moved))
-        found = steps
+        before, found = found, []
+        for (share, rows), (c, step) in itertools.product(before, _STENCIL):
+            moved = rows.copy()
+            moved[:, column] += step * h
+            found.append((share * c / (12.0 * h), moved))
     return found
 
 

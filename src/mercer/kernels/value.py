@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from typing import Any, ClassVar, Self, TypeAlias, TypeGuard
 
 import numpy as np
@@ -56,9 +58,8 @@ class Value(KeywordHints):
         ['k1', 'k1__per_dimension', 'k1__width', 'k2']
         """
         params = dict(self.items())
-        if deep:
-            for name, member in self.members().items():
-                params |= {f"{name}__{key}": value for key, value in member.get_params().items()}
+        for name, member in self.members().items() if deep else ():
+            params |= {f"{name}__{key}": value for key, value in member.get_params().items()}
         return params
 
     def set_params(self, **params: object) -> Self:
@@ -106,11 +107,8 @@ class Value(KeywordHints):
 
     def __repr__(self) -> str:
         defaults = {field.name: field.default for field in dataclasses.fields(self)}  # type: ignore[arg-type]
-        shown = (
-            f"{name}={_text(value)}"
-            for name, value in self.items()
-            if not ((isinstance(value, bool) or value is None) and value is defaults[name])
-        )
+        plain = {name for name, value in self.items() if isinstance(value, bool | None) and value is defaults[name]}
+        shown = (f"{name}={_text(value)}" for name, value in self.items() if name not in plain)
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def bracket(self, at_least: int) -> str:
@@ -159,15 +157,10 @@ def _text(value: object) -> str:
     return repr(value)
 
 
-def function_name(function: object) -> str:
-    """What a function is called, for people: lambda, not <lambda>."""
-    return str(getattr(function, "__name__", type(function).__name__)).strip("<>")
-
-
-def short_name(function: object) -> str:
-    """What a function is called in the name of a feature: f where it has no name."""
-    name = function_name(function)
-    return "f" if name == "lambda" else name
+def function_name(function: object, nameless: str = "lambda") -> str:
+    """What a function is called, for people: lambda, not <lambda>, or as is said where it has no name."""
+    name = str(getattr(function, "__name__", type(function).__name__)).strip("<>")
+    return nameless if name == "lambda" else name
 
 
 Width: TypeAlias = Any  # one number, or one per column as a sequence or array
@@ -176,17 +169,19 @@ Width: TypeAlias = Any  # one number, or one per column as a sequence or array
 _SMALLEST, _LARGEST = 1e-150, 1e150
 
 
-def positive_width(owner: object, value: Width, name: str = "width") -> None:
+def positive_width(owner: object, name: str, value: Width) -> None:
     """One positive number, or a non-empty sequence of them, of a size whose square exists."""
-    try:
+    array = None
+    with suppress(TypeError, ValueError, OverflowError):
         array = as_numbers(value)
-    except (TypeError, ValueError, OverflowError):
-        array = None
     positive = array is not None and array.ndim <= 1 and array.size > 0 and bool(((array > 0) & (array < np.inf)).all())
     if array is None or not positive or not ((array >= _SMALLEST) & (array <= _LARGEST)).all():
         must_be = "a number between 1e-150 and 1e150" if positive else "a positive number"
         must_be += ", or a list of such numbers (one per column)"
         raise InputError(sentence(f"{name} of {type(owner).__name__}", must_be, repr(value)))
+
+
+Check: TypeAlias = Callable[[object, str, object], None]  # of owner, name and value: raises an InputError
 
 
 def positive_number(owner: object, name: str, value: object) -> None:
@@ -199,30 +194,17 @@ def positive_number(owner: object, name: str, value: object) -> None:
 
 def is_real(value: object) -> TypeGuard[float]:
     """Whether something is one finite real number."""
-    if not isinstance(value, numbers.Real) or isinstance(value, bool):
-        return False
     try:
-        return math.isfinite(value)
+        return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:
         return False
 
 
-def real_number(owner: object, name: str, value: object, *, least: float = -math.inf) -> None:
+def real_number(owner: object, name: str, value: object, least: float = -math.inf) -> None:
     """A finite number, at least a bound."""
     if not is_real(value) or value < least:
         bound = "" if least == -math.inf else f" of at least {least:g}"
         raise InputError(sentence(f"{name} of {type(owner).__name__}", f"a finite number{bound}", _brief(value)))
-
-
-def truth_value(owner: object, name: str, value: object) -> None:
-    """True or False, and nothing that merely counts as one."""
-    refuse_if(not isinstance(value, bool | np.bool_), f"{name} of {type(owner).__name__}", "True or False", repr(value))
-
-
-def whole_number(owner: object, name: str, value: object, *, least: int = 1) -> None:
-    """A whole number of at least `least`."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-        raise InputError(sentence(f"{name} of {type(owner).__name__}", f"an integer of at least {least}", repr(value)))
 
 
 def _brief(value: object) -> str:
@@ -230,9 +212,23 @@ def _brief(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def whole_number(owner: object, name: str, value: object, least: int = 1) -> None:
+    """A whole number of at least `least`."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
+    refuse_if(not whole, f"{name} of {type(owner).__name__}", f"an integer of at least {least}", repr(value))
+
+
+def truth_value(owner: object, name: str, value: object) -> None:
+    """True or False, and nothing that merely counts as one."""
+    refuse_if(not isinstance(value, bool | np.bool_), f"{name} of {type(owner).__name__}", "True or False", repr(value))
+
+
 def check_callable(owner: object, name: str, value: object) -> None:
     """Something that can be called."""
     refuse_if(not callable(value), f"{name} of {type(owner).__name__}", "a function", repr(value))
+
+
+non_negative: Check = partial(real_number, least=0.0)
 
 
 def inverse_width(value: Width) -> float | Array:

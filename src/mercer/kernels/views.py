@@ -14,10 +14,10 @@ from mercer.kernels.base import DIAGONAL_BLOCK, Kernel, Slopes
 from mercer.kernels.labels import argument, column_names
 from mercer.kernels.products import inverse_or_zero
 from mercer.kernels.tiles import blocks
-from mercer.kernels.value import ATOM, Identity, check_callable, function_name, short_name
+from mercer.kernels.value import ATOM, Check, Identity, check_callable, function_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mercer.kernels.pair import Pair
 
@@ -73,20 +73,17 @@ class Mapped(View):
         "a Mercer kernel of mapped rows is a Mercer kernel (its feature map: that of the kernel after the function)"
     )
 
+    without_gram: ClassVar[str] = (
+        "Precomputed().map(...) is not supported: the matrix contains kernel values, not rows. Transform the "
+        "data before computing the matrix."
+    )
+
     kind: ClassVar[str] = "any"  # whatever the function takes
     takes_sparse: ClassVar[bool] = False  # what the function takes is unknown
 
-    function: Callable[[XLike], XLike]
+    checks: ClassVar[Mapping[str, Check]] = {"function": check_callable}
 
-    def __post_init__(self) -> None:
-        """Refuse what cannot be called."""
-        super().__post_init__()
-        check_callable(self, "function", self.function)
-        if self.base.kind == "gram":
-            raise InputError(
-                "Precomputed().map(...) is not supported: the matrix contains kernel values, not rows. Transform the "
-                "data before computing the matrix."
-            )
+    function: Callable[[XLike], XLike]
 
     @property
     def _name(self) -> tuple[str, Identity]:
@@ -97,9 +94,8 @@ class Mapped(View):
             rows = as_rows(self.function(values), objects=self.base.kind == "objects")
         except InputError as problem:
             raise InputError(f"The function in {self!r} must return a table: {problem}") from None
-        if len(rows) != values.shape[0]:
-            must_be = f"a table of {values.shape[0]} rows, one per row of X"
-            raise InputError(sentence(f"The result of {self!r}", must_be, f"{len(rows)} rows"))
+        must_be = f"a table of {values.shape[0]} rows, one per row of X"
+        refuse_if(len(rows) != values.shape[0], f"The result of {self!r}", must_be, f"{len(rows)} rows")
         return rows
 
     def base_rows(self, rows: Rows) -> Rows:
@@ -122,7 +118,7 @@ class Mapped(View):
         """The base's names, of f(x)1, f(x)2, ... unless the function names its columns."""
         after = self.base_rows(rows)
         if after.names is None and not after.objects:
-            name = f"{short_name(self.function)}({argument(rows)})"
+            name = f"{function_name(self.function, 'f')}({argument(rows)})"
             after = Rows(after.values, [f"{name}{j + 1}" for j in range(after.width)])
         return self.base.feature_labels(after)
 
@@ -135,6 +131,8 @@ class On(View):
 
     because: ClassVar[str] = "choosing columns is a map, and a Mercer kernel of mapped rows is a Mercer kernel"
 
+    without_gram: ClassVar[str] = "Precomputed() has no columns to choose from. Remove .on(...)."
+
     kind: ClassVar[str] = "vectors"  # tables, whatever the chosen columns hold
     takes_objects: ClassVar[bool] = True  # other columns may hold anything
 
@@ -143,8 +141,6 @@ class On(View):
     def __post_init__(self) -> None:
         """Refuse what names no column."""
         super().__post_init__()
-        if self.base.kind == "gram":
-            raise InputError("Precomputed() has no columns to choose from. Remove .on(...).")
         refuse_if(not self._keys, "The columns of .on(...)", "a number, a name, or a list of them", repr(self.columns))
 
     @property
@@ -222,17 +218,11 @@ class Normalized(Composed):
     """k(x, z) / sqrt(k(x, x) k(z, z)), and 0 where k(x, x) = 0."""
 
     because: ClassVar[str] = "it is a Mercer kernel with features scaled to length one"
+    without_gram: ClassVar[str] = (
+        "Precomputed() cannot be normalized: k(x, x) of new rows is not in the matrix. Normalize the matrix before fit."
+    )
 
     base: Kernel
-
-    def __post_init__(self) -> None:
-        """Refuse a kernel whose k(x, x) is not to be had."""
-        super().__post_init__()
-        if self.base.kind == "gram":
-            raise InputError(
-                "Precomputed() cannot be normalized: k(x, x) of new rows is not in the matrix. "
-                "Normalize the matrix before fit."
-            )
 
     def block(self, pair: Pair) -> Array:
         """The base's tile divided by both lengths; exactly 1 (or 0) on the diagonal."""
@@ -270,14 +260,11 @@ class Normalized(Composed):
     def _inverse_length(self, rows: Rows) -> Array:
         with np.errstate(over="ignore"):
             squared = self.base.diagonal(rows)
-        if not np.isfinite(squared).all():
-            raise InputError(
-                sentence(f"k(x, x) of {self.base!r}", "finite for .normalized()", "infinity or NaN", "Scale X.")
-            )
-        if squared.min(initial=0.0) < 0:
-            raise InputError(
-                sentence(f"k(x, x) of {self.base!r}", "non-negative for .normalized()", float(squared.min()))
-            )
+        finite, least = bool(np.isfinite(squared).all()), squared.min(initial=0.0)
+        if not finite or least < 0:
+            what = f"k(x, x) of {self.base!r}"
+            refuse_if(not finite, what, "finite for .normalized()", "infinity or NaN", "Scale X.")
+            raise InputError(sentence(what, "non-negative for .normalized()", float(least)))
         return inverse_or_zero(np.sqrt(squared))
 
     def diagonal(self, rows: Rows) -> Array:

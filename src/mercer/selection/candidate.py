@@ -21,8 +21,8 @@ from mercer.solvers import DualSystem, PrimalSystem
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.gram import training_matrix
 from mercer.solvers.leave_out import Dual, Inverted, LeaveOut, SingularError, Spectral
-from mercer.solvers.leave_out_primal import Explicit
 from mercer.solvers.plan import EPS
+from mercer.solvers.primal import Explicit
 from mercer.solvers.problem import Problem
 
 # Y - E has too few digits of a prediction below this share of the targets, and in an ill-conditioned system below a

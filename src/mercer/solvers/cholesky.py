@@ -234,8 +234,7 @@ class Cholesky:
         """G B."""
         if self.n == 0 or B.shape[1] == 0:
             return np.zeros_like(B)
-        solved, _ = dpotrs(self._held, B, lower=1)
-        return np.asarray(solved)
+        return np.asarray(dpotrs(self._held, B, lower=1)[0])
 
     def whiten(self, B: Array) -> Array:
         """L^-1 B."""

@@ -64,9 +64,7 @@ class LowRank:
     """
 
     def __init__(self, F: Array, inner: Array, alpha: float) -> None:
-        self.F, self.alpha = F, alpha
-        shifted = inner.copy()
-        shifted.flat[:: len(inner) + 1] += alpha
+        self.F, self.alpha, shifted = F, alpha, inner + alpha * np.eye(len(inner))
         self._factor = np.linalg.cholesky(shifted) if len(inner) else shifted
 
     def __call__(self, R: Array) -> Array:
@@ -191,10 +189,8 @@ class Conjugate:
         goal = share * _lengths(B)
         for _ in range(_STEPS):
             AD = product(D) + self.alpha * D
-            if product is self.exact:
-                self.tally.double += 1
-            else:
-                self.tally.single += 1
+            self.tally.double += product is self.exact
+            self.tally.single += product is not self.exact
             step = _ratio(rz, _dots(D, AD))
             X += step * D
             R -= step * AD
@@ -245,14 +241,12 @@ def solve_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool) 
         found = solve_bordered(G, root, border, Y)
         # coefficients add up to zero: what the residual of the border has left of their sum is taken off
         off = found.dual.sum(axis=0) / border.scale
-        dual = found.dual - root[:, None] * border.left * off
-        found = replace(found, dual=dual, intercept=found.intercept + off)
+        found = replace(found, dual=found.dual - root[:, None] * border.left * off, intercept=found.intercept + off)
     else:
         spread, y = _lengths(y), root[:, None] * Y
         solved = G.solve(y, np.maximum(spread, _SHARE * _lengths(y)))
         found = Solution(root[:, None] * solved, np.zeros(Y.shape[1]), None, G.route())
-    route = found.route
-    return replace(found, route=replace(route, cancelled=G.loss_of_digits(found.dual / root[:, None])))
+    return replace(found, route=replace(found.route, cancelled=G.loss_of_digits(found.dual / root[:, None])))
 
 
 def _share(missing: float, *, exact: bool) -> float:
@@ -356,17 +350,16 @@ class StreamedSystem:
         """Coefficients for targets Y (n x t); by a factor where that was allowed and the iteration took too long."""
         if self._factored is None:
             G = self.inverse(alpha, Y.shape[1], most=worth_products(self.n) if self.choice.replaceable else MOST)
+            found: Solution | NotSolved
             try:
-                solution = solve_by_gradients(G, self.root, Y, intercept=self.intercept)
-            except NotSolved:
-                G.tally.residual = math.inf
-                self._factored = self._direct_system(G) if self.choice.replaceable else None
-                if self._factored is None:
-                    raise
-            else:
-                if not G.has_converged and self.choice.replaceable:
-                    self._factored = self._direct_system(G)
+                found = solve_by_gradients(G, self.root, Y, intercept=self.intercept)
+            except NotSolved as error:
+                G.tally.residual, found = math.inf, error
+            if not G.has_converged and self.choice.replaceable:
+                self._factored = self._direct_system(G)
             if self._factored is None:
+                if isinstance(found, NotSolved):
+                    raise found
                 if not G.has_converged:
                     products = G.tally.single + G.tally.double
                     warn(
@@ -375,7 +368,7 @@ class StreamedSystem:
                         "solver='cholesky'.",
                         ConvergenceWarning,
                     )
-                return solution
+                return found
         return self._factored.solve(Y, alpha, "cholesky")
 
     def _direct_system(self, G: Conjugate) -> DualSystem | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh
@@ -16,6 +17,9 @@ from mercer.errors import InputError, MercerError
 from mercer.runtime import promise
 from mercer.solvers.cholesky import Cholesky, Mixed, NotPositiveDefinite, NotRefinable
 from mercer.solvers.plan import EPS, Route
+
+if TYPE_CHECKING:
+    from mercer.solvers.conjugate import Conjugate
 
 
 @dataclass(frozen=True)
@@ -40,14 +44,8 @@ class Solution:
     route: Route
 
 
-class Solvable(Protocol):
-    """Whatever can apply G = (V K V + alpha I)^-1, or its pseudo-inverse where that is singular."""
-
-    def solve(self, B: Array) -> Array:
-        """G B."""
-
-    def route(self) -> Route:
-        """How it was factored."""
+# Whatever can apply G = (V K V + alpha I)^-1, or its pseudo-inverse where that is singular.
+Solvable: TypeAlias = "Cholesky | Mixed | SpectralInverse | Conjugate"
 
 
 @dataclass(frozen=True)
@@ -75,9 +73,9 @@ class Border:
 
 def border_of(G: Solvable, h: Array) -> Border:
     """The border of the system for the unpenalized column h (n x 1)."""
-    null = G.null_part(h) if isinstance(G, SpectralInverse) else None
-    outside = null is not None and float(np.vdot(null, null)) > 1e-12 * float(np.vdot(h, h))
-    left = null if null is not None and outside else G.solve(h)
+    null = G.null_part(h) if isinstance(G, SpectralInverse) else np.zeros_like(h)
+    outside = float(np.vdot(null, null)) > 1e-12 * float(np.vdot(h, h))
+    left = null if outside else G.solve(h)
     return Border(left, float(np.vdot(h, left)), outside)
 
 
@@ -125,19 +123,15 @@ class SpectralInverse:
 
     def log_determinant(self) -> float:
         """log det A, -inf for a singular A."""
-        if not self.kept.all():
-            return -math.inf
-        return float(np.log(np.abs(self.shifted)).sum())
+        return float(np.log(np.abs(self.shifted)).sum()) if self.kept.all() else -math.inf
 
     def diagonal(self) -> Array:
         """diag G."""
         U = self.spectrum.vectors
         return np.asarray(np.einsum("ij,j,ij->i", U, self.weights, U))
 
-    def null_part(self, B: Array) -> Array | None:
+    def null_part(self, B: Array) -> Array:
         """What of B lies outside the range of A."""
-        if self.kept.all():
-            return None
         U = self.spectrum.vectors[:, ~self.kept]
         return np.asarray(U @ (U.T @ B))
 
@@ -183,8 +177,7 @@ class DualSolved:
         if self.alpha == 0 or route.singular:
             return float(route.rank + (border is not None and border.outside))
         trace = float(self.inverse.diagonal().sum())
-        if border is not None:
-            trace -= float(np.vdot(border.unit, border.signed_unit))
+        trace -= 0.0 if border is None else float(np.vdot(border.unit, border.signed_unit))
         return n - self.alpha * trace
 
     def variance(self, diagonal: Array, new: Array) -> Array:
@@ -262,22 +255,19 @@ class DualSystem:
         """The system with alpha on its diagonal, factored by the named solver."""
         reason = self.reason
         if solver != "spectral" and self._spectrum is None:
-            try:
+            with suppress(NotPositiveDefinite):
                 self._cholesky = Cholesky(self._matrix(), alpha, reason)
                 return DualSolved(self._cholesky, self.root, intercept=self.intercept)
-            except NotPositiveDefinite:
-                reason = f"{reason}; not positive definite in double precision"
+            reason = f"{reason}; not positive definite in double precision"
         return DualSolved(SpectralInverse(self.spectrum(), alpha, reason), self.root, intercept=self.intercept)
 
     def solve(self, Y: Array, alpha: float, solver: str) -> Solution:
         """Coefficients alone, for which a refined single-precision factor ("mixed") is enough."""
         if solver == "mixed" and self._spectrum is None:
-            try:
+            with suppress(NotRefinable):
                 G = Mixed(self._matrix(), alpha, self.reason, certified=self.certified)
                 border = border_of(G, self.root[:, None]) if self.intercept else None
                 return solve_bordered(G, self.root, border, Y)
-            except NotRefinable:
-                solver = "cholesky"
         return self.at(alpha, solver).solve(Y)
 
     def _matrix(self) -> Array:
@@ -292,8 +282,7 @@ class DualSystem:
     def spectrum(self) -> Eigendecomposition:
         """Eigenvalues and eigenvectors of V K V, once; the matrix is gone afterwards."""
         if self._spectrum is None:
-            K = self._matrix()
-            n = self.n
+            K, n = self._matrix(), self.n
             what = f"The kernel matrix plus alpha is not positive definite, and its eigendecomposition ({n} x {n})"
             promise(int(17.6 * n * n), what, "Use a larger alpha.")
             self._K = None

@@ -21,9 +21,8 @@ from mercer.solvers.conjugate import StreamedSystem
 from mercer.solvers.dual import DualSystem, likelihood
 from mercer.solvers.gram import times, training_matrix
 from mercer.solvers.leave_out import Inverted, LeaveOut, Spectral
-from mercer.solvers.leave_out_primal import Explicit
 from mercer.solvers.plan import Route, SolverChoice
-from mercer.solvers.primal import Penalized, PrimalSolved, PrimalSystem
+from mercer.solvers.primal import Explicit, Penalized, PrimalSolved, PrimalSystem
 from mercer.solvers.problem import Problem
 
 AnySystem: TypeAlias = DualSystem | PrimalSystem | StreamedSystem
@@ -131,11 +130,8 @@ class FittedRidge:
         for alpha in distinct:
             mine = np.flatnonzero(alphas == alpha)
             part = np.ix_(used, mine)
-            if keep:
-                solved = system.at(float(alpha), "cholesky")
-                solution = solved.solve(Y[part])
-            else:
-                solution = system.solve(Y[part], float(alpha), choice.name)
+            solved = system.at(float(alpha), "cholesky") if keep else None
+            solution = system.solve(Y[part], float(alpha), choice.name) if solved is None else solved.solve(Y[part])
             start.dual[part], start.constant[mine] = solution.dual, solution.intercept
             if solution.primal is not None:
                 primal = np.zeros((len(solution.primal), t)) if primal is None else primal
@@ -252,8 +248,8 @@ class FittedRidge:
         if "systems" not in self.known:
             system, distinct = self.system(self.numbers), np.unique(self.alphas)
             solver = "cholesky" if len(distinct) == 1 else "spectral"  # several alphas share one spectrum
-            parts = [(np.flatnonzero(self.alphas == alpha), float(alpha)) for alpha in distinct]
-            self.known["systems"] = [(mine, system.at(alpha, solver)) for mine, alpha in parts]
+            solved = [(np.flatnonzero(self.alphas == alpha), system.at(float(alpha), solver)) for alpha in distinct]
+            self.known["systems"] = solved
         found: list[tuple[Array, Penalized]] = self.known["systems"]
         return found
 
@@ -293,12 +289,12 @@ class FittedRidge:
     @underflow_is_zero
     def evidence(self) -> tuple[Array, Array]:
         """Prior variance by maximum likelihood, and log marginal likelihood at it, of each target."""
-        scale, found = np.empty(len(self.alphas)), np.empty(len(self.alphas))
+        found = np.empty((2, len(self.alphas)))
         for mine, solved in self.systems:
             part = np.ix_(self.numbers, mine)
             Y, dual = self.targets[part], self.dual[part]
-            scale[mine], found[mine] = likelihood(Y, dual, solved.log_determinant(), intercept=self.intercept)
-        return scale, found
+            found[:, mine] = likelihood(Y, dual, solved.log_determinant(), intercept=self.intercept)
+        return found[0], found[1]
 
     @underflow_is_zero
     def degrees_of_freedom(self) -> Array:

@@ -263,16 +263,14 @@ def nearest_rows(kernel: Kernel, x: Rows, z: Rows, diagonal: Array, count: int) 
     gaps : ndarray of shape (n rows of X, count)
         k(z, z) - 2 k(x, z) of each.
     """
-    numbers = np.empty((len(x), count), dtype=np.intp)
-    gaps = np.empty((len(x), count))
+    numbers, gaps = np.empty((len(x), count), dtype=np.intp), np.empty((len(x), count))
     scratch = Scratch()
     alike = bool((diagonal == diagonal[0]).all())
     kernel, constant = _varying(kernel) if alike else (kernel, 0.0)
     undecided, underflows = np.zeros(len(x), dtype=bool), kernel.kind == "vectors" and not kernel.finite
 
     def search(rows: slice) -> None:
-        best = np.empty((rows.stop - rows.start, 0))
-        where = np.empty(best.shape, dtype=np.intp)
+        best, where = (np.empty((rows.stop - rows.start, 0), dtype=kind) for kind in (np.float64, np.intp))
         for columns in blocks(len(z)):
             logs = log_tile(kernel, x[rows], z[columns], scratch) if alike else None
             values = tile(kernel, x[rows], z[columns], scratch=scratch) if logs is None else logs

@@ -14,13 +14,14 @@ features of the first landmarks are the same however many follow.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, nearest, refuse_if, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import between, finite_on, gram
 from mercer.solvers.cholesky import half_solve, largest_eigenvalue, rich_start
@@ -73,15 +74,13 @@ def draw_landmarks(kernel: Kernel, rows: Rows, count: int, method: str, rng: np.
     >>> sorted(rows.values[drawn, 0].tolist())
     [0.0, 5.0, 9.0]
     """
-    match method:
-        case "pivoted":
-            return pivoted_cholesky(kernel, rows, count, rng, crowd=_CROWD)[1]
-        case "kmeans":
-            return _far_apart(kernel, rows, count, rng)
-        case "uniform":
-            return rng.choice(len(rows), min(count, len(rows)), replace=False)
     way_out = nearest(method, METHODS)
-    raise InputError(sentence("The method of drawing landmarks", "a known name", repr(method), way_out))
+    refuse_if(method not in METHODS, "The method of drawing landmarks", "a known name", repr(method), way_out)
+    if method == "uniform":
+        return rng.choice(len(rows), min(count, len(rows)), replace=False)
+    if method == "kmeans":
+        return _far_apart(kernel, rows, count, rng)
+    return pivoted_cholesky(kernel, rows, count, rng, crowd=_CROWD)[1]
 
 
 def _far_apart(kernel: Kernel, rows: Rows, count: int, rng: np.random.Generator) -> Array:
@@ -122,8 +121,7 @@ def pivoted_cholesky(
     >>> bool(np.abs(F @ F.T - Gaussian(1.0)(rows)).max() < 1e-8)
     True
     """
-    n = len(rows)
-    rank = min(rank, n)
+    n, rank = len(rows), min(rank, len(rows))
     left = np.maximum(kernel.diagonal(rows), 0.0)
     if float(left.max(initial=0.0)) > _LARGEST:
         must_be = "at most 1e150, so that its square is finite"
@@ -289,8 +287,7 @@ class Features:
 
         Only the first half of the features is used, so that models on that half can use it as well.
         """
-        half = self.count // 2
-        u = np.zeros(self.count)
+        half, u = self.count // 2, np.zeros(self.count)
         if half:
             phi = self.phi(X)[:, :half]
             C = phi.T @ phi
@@ -313,8 +310,5 @@ class Features:
 
     def least_eigenvalue(self) -> float:
         """Smallest eigenvalue of K_ZZ, by inverse iteration; at most a little too large."""
-
-        def inverse(B: Array) -> Array:
-            return np.asarray(cho_solve((self.root, False), B, check_finite=False))
-
+        inverse = partial(cho_solve, (self.root, False), check_finite=False)
         return 1.0 / largest_eigenvalue(inverse, rich_start(self.count), _STEPS)

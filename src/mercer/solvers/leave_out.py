@@ -84,17 +84,17 @@ class LeaveOut:
         """diag P."""
         raise NotImplementedError
 
+    def cross(self, rows: Array, columns: Array) -> Array:
+        """P at these rows and columns, or at those of many sets of one size, stacked."""
+        raise NotImplementedError
+
     def block(self, rows: Array) -> Array:
         """P_SS in a new array, of which the upper triangle counts."""
-        raise NotImplementedError
+        return self.cross(rows, rows)
 
     def blocks(self, table: Array) -> Array:
         """P_SS of many small sets of one size, whole."""
-        raise NotImplementedError
-
-    def cross(self, rows: Array, columns: Array) -> Array:
-        """P at these rows and columns."""
-        raise NotImplementedError
+        return self.cross(table, table)
 
     def intercept_shares(self) -> Array:
         """g: the intercept is g'V Y."""
@@ -152,16 +152,14 @@ class LeaveOut:
     def _many(self, sets: Sequence[Array], members: Array, found: list[Array | None]) -> None:
         table = np.array([sets[i] for i in members])
         size = table.shape[1]
-        if size == 1:
-            e, good = self.single_residuals()
-            for row, i in zip(table[:, 0], members, strict=True):
-                found[i] = e[row : row + 1] if good[row] else None
-            return
         for part in blocks(len(members), max(1, _BATCH_BYTES // (8 * size * size))):
-            P = self.blocks(table[part])
-            good = self._divisible(P)
-            P[~good] = np.eye(size)
-            e = solve_blocks(P, self.a[table[part]])
+            if size == 1:
+                e, good = (of_all[table[part]] for of_all in self.single_residuals())
+            else:
+                P = self.blocks(table[part])
+                good = self._divisible(P)
+                P[~good] = np.eye(size)
+                e = solve_blocks(P, self.a[table[part]])
             for place, i in enumerate(members[part]):
                 found[i] = e[place] if good[place] else None
 
@@ -299,7 +297,7 @@ class Dual(LeaveOut):
                 needed = ~(most[:, None] * np.abs(e) <= _NOTHING * (size @ np.abs(a))).all(axis=1)
             some, K = some[needed], K[needed]
             P = self.cross(some, everything) - self.cross(some, base) @ solved[:, : len(a)]
-            found[np.arange(part.start, part.stop)[needed]] -= np.einsum("ij,ij->i", K, P)[:, None] * e[needed]
+            found[np.r_[part][needed]] -= np.einsum("ij,ij->i", K, P)[:, None] * e[needed]
         return found
 
 
@@ -378,16 +376,13 @@ class Inverted(Dual):
         left.K, left.log_determinant = None if overwrite else K, 2.0 * float(np.log(np.diagonal(P)).sum())
         solve = partial(solve_columns, P)
         left.set_solution(problem, new, solve)
-        if exact is not None:
-            left.condition = exact
-        elif largest is not None and certified and largest < _HARMLESS * alpha:
-            left.condition = (largest + alpha) / alpha
-        elif largest is not None:
-            left.condition = estimated_condition(lambda v: K @ v + alpha * v, solve, scale)
-        # Without a penalty to speak of, what is left of K may be rounding error long before that.
-        bare = largest is not None and alpha <= n * EPS * largest
-        if left.condition > (1.0 / (20 * n * EPS) if bare else SINGULAR):
-            raise SingularError
+        if largest is not None:
+            if exact is None and certified and largest < _HARMLESS * alpha:
+                exact = (largest + alpha) / alpha
+            left.condition = exact or estimated_condition(lambda v: K @ v + alpha * v, solve, scale)
+            # Without a penalty to speak of, what is left of K may be rounding error long before that.
+            if left.condition > (1.0 / (20 * n * EPS) if alpha <= n * EPS * largest else SINGULAR):
+                raise SingularError
         potri(P)
         left.finish()
         return left
@@ -419,23 +414,16 @@ class Inverted(Dual):
                 result[top:bottom, left:right] = self.P[first, rows[left] : rows[left] + right - left]
         return result
 
-    def blocks(self, table: Array) -> Array:
-        """P_SS gathered from the upper triangle."""
-        return self._upper(table[:, :, None], table[:, None, :])
-
     def cross(self, rows: Array, columns: Array) -> Array:
         """P at these rows and columns, gathered from the upper triangle."""
-        return self._upper(rows[:, None], columns)
+        rows, columns = rows[..., None], columns[..., None, :]
+        return np.asarray(self.P[np.minimum(rows, columns), np.maximum(rows, columns)])
 
     def times(self, rows: Array, E: Array) -> Array:
         """P_.S E, by blocks of rows where one triangle is all there is."""
         if self.mirrored:
             return np.asarray(self.P[:, rows] @ E)
-        parts = [self.cross(np.arange(part.start, part.stop), rows) @ E for part in blocks(len(self.P))]
-        return np.concatenate(parts)
-
-    def _upper(self, rows: Array, columns: Array) -> Array:
-        return np.asarray(self.P[np.minimum(rows, columns), np.maximum(rows, columns)])
+        return np.concatenate([self.cross(np.r_[part], rows) @ E for part in blocks(len(self.P))])
 
 
 class Spectral(Dual):
@@ -486,11 +474,8 @@ class Spectral(Dual):
         self.condition = math.inf if self.degenerate else largest / smallest
         self.P: Array | None = None
         if whole:
-            if self.w.min() >= 0:
-                half = U * np.sqrt(self.w)
-                self.P = half @ half.T
-            else:
-                self.P = (U * self.w) @ U.T
+            half = U * np.sqrt(np.abs(self.w))  # one table times itself takes half as long
+            self.P = half @ half.T if self.w.min() >= 0 else (U * self.w) @ U.T
             if self.border is not None:
                 self.P -= self.border.unit @ self.border.signed_unit.T
 
@@ -503,20 +488,12 @@ class Spectral(Dual):
         result = np.asarray(self.U2 @ self.w)
         return result if self.border is None else result - (self.border.unit * self.border.signed_unit)[:, 0]
 
-    def block(self, rows: Array) -> Array:
-        """U_S W U_S', less the intercept's part."""
-        return self.cross(rows, rows)
-
-    def blocks(self, table: Array) -> Array:
-        """P_SS of many sets, stacked."""
-        if self.P is not None:
-            return np.asarray(self.P[table[:, :, None], table[:, None, :]])
-        return np.stack([self.block(rows) for rows in table])
-
     def cross(self, rows: Array, columns: Array) -> Array:
         """U_S W U_C', less the intercept's part."""
         if self.P is not None:
-            return np.asarray(self.P[np.ix_(rows, columns)])
+            return np.asarray(self.P[rows[..., None], columns[..., None, :]])
+        if rows.ndim > 1:
+            return np.stack([self.cross(*both) for both in zip(rows, columns, strict=True)])
         result = (self.U[rows] * self.w) @ self.U[columns].T
         if self.border is not None:
             result -= self.border.unit[rows] @ self.border.signed_unit[columns].T

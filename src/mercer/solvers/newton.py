@@ -9,8 +9,9 @@ Sigma = K - K A K + (H - K A H)(H'A H)^-1 (H - K A H)': docs/derivations, sectio
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -179,10 +180,6 @@ class Task:
     loss: Loss
     intercept: bool
 
-    def part(self, rows: Array) -> Task:
-        """Some of the rows."""
-        return Task(self.K[np.ix_(rows, rows)], self.y[rows], self.weights[rows], self.loss, self.intercept)
-
     def curvature(self, f: Array, alpha: float) -> Curvature | ClassCurvature:
         """The second derivatives at f, factored with K."""
         found = self.loss.curvature(self.y, f)
@@ -208,8 +205,10 @@ class Task:
         f, steps, done = Ka + b, 0, False
         while steps < _STEPS and not done:
             steps += 1
-            system = self.curvature(f, alpha)
-            da, db, Kda, gain = self._step(system, a, f)
+            g = self.pull(f)
+            r = g - alpha * a
+            da, db, Kda = self._solve(self.curvature(f, alpha), r, a.sum(axis=0))
+            gain = float(np.sum(r * Kda) + g.sum(axis=0) @ db)  # how much the objective falls at first
             unit = max(abs(value), 1e-300)
             size, done = 1.0, gain <= enough * unit
             for _ in range(_HALVES):
@@ -228,9 +227,9 @@ class Task:
                 f = Ka + b
         b = b - b.mean() if len(b) > 1 else b  # values of classes that differ by a constant have the same probabilities
         f = Ka + b
-        slope = self.pull(f) - alpha * a
-        scale = float(np.abs(self.pull(f)).max(initial=0.0))
-        done = done or float(np.abs(slope).max(initial=0.0)) <= 1e-6 * max(scale, 1e-300)
+        g = self.pull(f)
+        slope, scale = (float(np.abs(each).max(initial=0.0)) for each in (g - alpha * a, g))
+        done = done or slope <= 1e-6 * max(scale, 1e-300)
         return Optimum(self, alpha, a, b, f, value, steps, done)
 
     def _start(self, alpha: float, start: Array | None) -> tuple[Array, Array, Array, float]:
@@ -258,14 +257,6 @@ class Task:
                 db = np.linalg.lstsq(total, da.sum(axis=0) + surplus, rcond=_NULL)[0]
                 da = da - left @ db
         return da, db, self.K @ da
-
-    def _step(self, system: Curvature | ClassCurvature, a: Array, f: Array) -> tuple[Array, Array, Array, float]:
-        """da, db, K da, and how much the objective falls at first, for a whole step."""
-        g = self.pull(f)
-        r = g - system.alpha * a
-        da, db, Kda = self._solve(system, r, a.sum(axis=0))
-        gain = float(np.sum(r * Kda) + g.sum(axis=0) @ db)
-        return da, db, Kda, gain
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,13 +299,11 @@ class Optimum:
         system, g, f = self.system, self.task.pull(self.f), self.f
         found: list[Array] = [f[:0]] * len(sets)
         leverage = np.zeros(len(sets))
-        border = None
+        sizes, outputs = np.array([len(rows) for rows in sets]), f.shape[1]
         if self.task.intercept:
             left = system.times_ones()
-            rest = np.eye(f.shape[1]) - np.tensordot(self.task.K, left, axes=1)
-            border = rest, np.linalg.pinv(left.sum(axis=0), hermitian=True, rcond=_NULL)
-        sizes = np.array([len(rows) for rows in sets])
-        outputs = f.shape[1]
+            beyond = np.eye(outputs) - np.tensordot(self.task.K, left, axes=1)
+            inverse = np.linalg.pinv(left.sum(axis=0), hermitian=True, rcond=_NULL)
         for size in np.unique(sizes[sizes > 0]).tolist():
             members = np.flatnonzero(sizes == size)
             for part in blocks(len(members), max(1, 2**22 // (size * outputs) ** 2 // 8 + 1)):
@@ -324,9 +313,9 @@ class Optimum:
                 own_K = self.task.K[rows[:, :, None], rows[:, None, :]]
                 for c in range(outputs):
                     Sigma[:, :, c, :, c] += own_K
-                if border is not None:
-                    U = border[0][rows]
-                    V = (U @ border[1]).reshape(len(own), size * outputs, -1)
+                if self.task.intercept:
+                    U = beyond[rows]
+                    V = (U @ inverse).reshape(len(own), size * outputs, -1)
                     Sigma += (V @ U.reshape(V.shape).transpose(0, 2, 1)).reshape(Sigma.shape)
                 flat = Sigma.reshape(len(own), size * outputs, size * outputs)
                 share = system.weigh(rows, Sigma.reshape(len(own), size, outputs, -1)).reshape(flat.shape) / self.alpha
@@ -335,16 +324,16 @@ class Optimum:
                 with np.errstate(all="ignore"):
                     solution = np.linalg.solve(np.eye(size * outputs) - share, right)
                 moved = (flat @ solution).reshape(len(own), size, outputs)
-                for place, i in enumerate(own):
-                    found[i] = f[rows[place]] - moved[place]
+                for i, values in zip(own, f[rows] - moved, strict=True):
+                    found[i] = values
         return found, leverage
 
     def refit(self, rows: Array) -> Array:
         """Values at a set of rows of the model that is fitted without them."""
-        rest = np.setdiff1d(np.arange(len(self.f)), rows)
-        task = self.task.part(rest)
-        other = task.minimize(self.alpha, self.f[rest])
-        return np.asarray(self.task.K[np.ix_(rows, rest)] @ other.a + other.b)
+        task, rest = self.task, np.setdiff1d(np.arange(len(self.f)), rows)
+        others = replace(task, K=task.K[np.ix_(rest, rest)], y=task.y[rest], weights=task.weights[rest])
+        found = others.minimize(self.alpha, self.f[rest])
+        return np.asarray(task.K[np.ix_(rows, rest)] @ found.a + found.b)
 
     def go_far(self, sets: Sequence[Array], values: Sequence[Array]) -> Array:
         """For each set of rows, whether one step to these values changes the curvature of a row by more than a third.
@@ -367,12 +356,10 @@ class Optimum:
         Steps of Newton's method with the second derivatives at the optimum of all rows, less those of the set, for many
         sets at a time; sets for which these do not settle, and those of several classes, are refitted.
         """
-        found: list[Array | None] = [None] * len(sets)
-        if not isinstance(self.task.loss, Softmax):
-            for part in blocks(len(sets), _COLUMNS):
-                for place, values in enumerate(self._chords(sets[part])):
-                    found[part.start + place] = values
-        return [self.refit(sets[i]) if values is None else values for i, values in enumerate(found)]
+        parts = [] if isinstance(self.task.loss, Softmax) else blocks(len(sets), _COLUMNS)
+        found = itertools.chain.from_iterable(self._chords(sets[part]) for part in parts)
+        both = itertools.zip_longest(sets, found)
+        return [self.refit(rows) if values is None else values for rows, values in both]
 
     def _chords(self, sets: Sequence[Array]) -> list[Array | None]:
         """Values at the rows of sets that are left out; None where the steps do not settle."""

@@ -14,7 +14,7 @@ from mercer.errors import (
     NotMercerWarning,
     SingularSystemWarning,
     nearest,
-    sentence,
+    refuse_if,
     warn,
 )
 from mercer.runtime import available_bytes, promise
@@ -105,8 +105,7 @@ class Route:
         elif self.singular or features:
             warn(
                 f"The system of {owner} is singular: rank {self.rank} of {max(self.size, features)} with "
-                f"alpha = {alpha:.3g}. "
-                "The minimum-norm solution was used; a larger alpha makes it unique.",
+                f"alpha = {alpha:.3g}. The minimum-norm solution was used; a larger alpha makes it unique.",
                 SingularSystemWarning,
             )
         elif self.condition * EPS > _WORTH_A_WORD:
@@ -163,9 +162,8 @@ def choose(
     >>> choose("auto", n=1000, features=8).name, choose("auto", n=1000, features=None).name
     ('primal', 'cholesky')
     """
-    if solver not in SOLVERS:
-        must_be = f"one of {', '.join(SOLVERS)}"
-        raise InputError(sentence("solver", must_be, repr(solver), nearest(str(solver), SOLVERS)))
+    must_be, way_out = f"one of {', '.join(SOLVERS)}", nearest(str(solver), SOLVERS)
+    refuse_if(solver not in SOLVERS, "solver", must_be, repr(solver), way_out)
     there = available_bytes() if memory is None else memory
     if solver == "primal" and features is None:
         raise InputError(

@@ -375,8 +375,7 @@ class Softmax(Loss):
 
     def constant(self, y: Array, weights: Array) -> Array:
         """Logarithms of the shares, less their mean."""
-        shares = np.bincount(y, weights, self.classes) + 1e-3 * weights.sum()
-        logs = np.log(shares)
+        logs = np.log(np.bincount(y, weights, self.classes) + 1e-3 * weights.sum())
         return np.asarray(logs - logs.mean())
 
 
