@@ -137,7 +137,7 @@ def _takes(*parts: str | Mapping[str, str]) -> Callable[[Command], Command]:
             if isinstance(part, str):
                 command = click.argument(part)(command)
                 continue
-            for declared, text in reversed(part.items()):
+            for declared, text in reversed(list(part.items())):
                 command = _option(declared, text)(command)
         return command
 
