@@ -51,9 +51,8 @@ class Quiet:
     def __enter__(self) -> None:
         with self._lock:
             if not self._inside:
-                self._before = warnings.catch_warnings()
+                self._before = warnings.catch_warnings(action="ignore", category=MercerWarning)
                 self._before.__enter__()
-                warnings.simplefilter("ignore", MercerWarning)
             self._inside += 1
 
     def __exit__(self, *_: object) -> None:

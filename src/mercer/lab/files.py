@@ -161,15 +161,13 @@ class Upload:
 
         Columns are standardized; `scale` has the mean and the standard deviation of each.
         """
-        names, target = self._axes_and_target(axes, target)
-        beside = [each for each in self.columns if each not in (*names, target)] if others else []
-        notes = []
-        if len(beside) > _MOST_COLUMNS - len(names):
-            beside = beside[: _MOST_COLUMNS - len(names)]
-            notes.append(f"Of the other columns the first {len(beside)} are used.")
-        names += beside
+        axes, target = self._axes_and_target(axes, target)
+        others_there = [name for name in self.columns if name not in (*axes, target)] if others else []
+        beside = others_there[: _MOST_COLUMNS - len(axes)]
+        cut = len(beside) < len(others_there)
+        names, notes = [*axes, *beside], [f"Of the other columns the first {len(beside)} are used."] * cut
         texts, y = self.labels[target] if target in self.labels else (None, self.columns[target])
-        table = np.column_stack([self.columns[each] for each in names])
+        table = np.column_stack([self.columns[name] for name in names])
         whole = np.flatnonzero(np.isfinite(table).all(axis=1) & np.isfinite(y))
         if len(whole) < len(y):
             notes.append(f"{len(y) - len(whole)} of {len(y)} rows have missing values and are left out.")
@@ -187,7 +185,7 @@ class Upload:
             "x": np.round((table - centre) / spread, 6),
             "y": y,
             "names": names,
-            "axes": len(names) - len(beside),
+            "axes": len(axes),
             "target": target,
             "labels": texts,
             "scale": np.column_stack([centre, spread]),
@@ -203,7 +201,7 @@ class Upload:
             refuse_if(each not in self.columns, "An axis", "a column of numbers", repr(each)[:60])
         if not isinstance(target, str) or (target not in self.columns and target not in self.labels):
             raise InputError(sentence("The target", "a column of numbers or of two labels", repr(target)[:60]))
-        return list(axes), target
+        return axes, target
 
 
 class Uploads:

@@ -66,14 +66,8 @@ class Job:
 
     def state(self) -> Answer:
         """What the page shows."""
-        return {
-            "running": self.running,
-            "told": self.told,
-            "share": self.share,
-            "result": self.result,
-            "error": self.error,
-            "stopped": self.stop.is_set(),
-        }
+        shown = {name: getattr(self, name) for name in ("running", "told", "share", "result", "error")}
+        return shown | {"stopped": self.stop.is_set()}
 
     def end(self) -> Answer:
         """Stop the search; what the page shows then."""

@@ -88,28 +88,21 @@ def _reason_to_refuse(headers: Headers, hosts: set[str]) -> str:
 class Connection(H11Protocol):
     """A connection that is closed where the head of a request has not come in time; the body is waited for later."""
 
-    _deadline: asyncio.TimerHandle | None = None
-
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
         super().connection_made(transport)
-        self._wait()
+        self._deadline = self.loop.call_later(_PATIENCE, self._give_up)
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
         super().on_response_complete()
-        self._wait()
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(_PATIENCE, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
         super().connection_lost(exc)
-        if self._deadline is not None:
-            self._deadline.cancel()
-
-    def _wait(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self._deadline = self.loop.call_later(_PATIENCE, self._give_up)
+        self._deadline.cancel()
 
     def _give_up(self) -> None:
         if self.cycle is None or self.cycle.response_complete:
@@ -284,25 +277,22 @@ def bound(port: int) -> socket.socket:
     return listening
 
 
-def server_of(lab: Lab, listening: socket.socket) -> tuple[uvicorn.Server, str]:
-    """A server of the page at this socket, and its address."""
-    port = listening.getsockname()[1]
-    app = lab.app({f"{LOOPBACK}:{port}", f"localhost:{port}"})
-    config = uvicorn.Config(app, http=Connection, log_level="critical", access_log=False, timeout_graceful_shutdown=1)
-    return uvicorn.Server(config), f"http://{LOOPBACK}:{port}/{lab.token}/"
-
-
 @contextmanager
-def running(lab: Lab) -> Iterator[str]:
+def running(lab: Lab, listening: socket.socket | None = None) -> Iterator[str]:
     """The address of the page, served by a thread of this process while the block lasts."""
-    with bound(0) as listening:
-        server, address = server_of(lab, listening)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    with bound(0) if listening is None else listening as own:
+        port = own.getsockname()[1]
+        app = lab.app({f"{LOOPBACK}:{port}", f"localhost:{port}"})
+        config = uvicorn.Config(
+            app, http=Connection, log_level="critical", access_log=False, timeout_graceful_shutdown=1
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [own]}, daemon=True)
         thread.start()
         while not server.started:
             time.sleep(0.01)
         try:
-            yield address
+            yield f"http://{LOOPBACK}:{port}/{lab.token}/"
         finally:
             server.should_exit = True
             thread.join(timeout=10)
@@ -325,21 +315,16 @@ def handling_signals(handler: Callable[[int, FrameType | None], None]) -> Iterat
 
 def serve(table: Path | None, port: int, *, browser: bool, say: Callable[[str], None] = print) -> None:
     """Serve the page until it is interrupted; the first line that is said is its address."""
+    ended = threading.Event()
     interrupt = handling_signals(signal.default_int_handler)  # while a table is read, as Ctrl-C does
     with interrupt, bound(port) as listening, tempfile.TemporaryDirectory() as folder:
         lab = Lab(secrets.token_urlsafe(16), table, Path(folder))
-        server, address = server_of(lab, listening)
-
-        def end(*_: object) -> None:  # an exception may be lost in whatever the event loop does at that moment
-            server.should_exit = True
-
-        try:
-            with handling_signals(end), threadpool_limits(1):  # few points are done sooner on one thread
-                say(address)
-                say("Open this address in a browser on this machine. Ctrl-C ends the server.")
-                if browser:
-                    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-                server.run(sockets=[listening])
-        finally:
-            lab.jobs.close()
+        # few points are done sooner on one thread
+        with handling_signals(lambda *_: ended.set()), threadpool_limits(1), running(lab, listening) as address:
+            say(address)
+            say("Open this address in a browser on this machine. Ctrl-C ends the server.")
+            if browser:
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            while not ended.wait(1.0):  # in turns, since signals do not end a wait on every system
+                pass
     say("Stopped.")
