@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import cleandoc
+from textwrap import indent
 from typing import Any, TypeVar
 
 import click
@@ -12,19 +14,28 @@ from mercer.cli.refusals import CommandGroup, say
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def _examples(*lines: str, head: str = "Examples:") -> str:
-    """Lines that click shall not wrap."""
-    return "\n".join(["\b", head, *(f"  {line}" for line in lines)])
+class ExampleCommand(click.Command):
+    """A command whose docstring ends in examples, which its help shows last."""
+
+    def __init__(self, name: str | None, help: str, **how: Any) -> None:  # noqa: A002 - click's word
+        text, head, examples = cleandoc(help).partition("Examples\n--------\n")
+        epilog = "\b\nExamples:\n" + indent(examples, "  ") if head else None  # which click shall not wrap
+        super().__init__(name, help=text, epilog=epilog, **how)
+
+
+class ExampleGroup(CommandGroup):
+    """A group of such commands."""
+
+    command_class = ExampleCommand
 
 
 @click.group(
-    cls=CommandGroup,
+    cls=ExampleGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=_examples(
-        "mercer fit houses.csv --target price",
-        "mercer predict model.mercer new_houses.csv > prices.csv",
-        head="Two commands take you from a table to predictions (mercer demo runs them on a generated one):",
-    ),
+    epilog="""\b
+Two commands take you from a table to predictions (mercer demo runs them on a generated one):
+  mercer fit houses.csv --target price
+  mercer predict model.mercer new_houses.csv > prices.csv""",
 )
 @click.version_option(package_name="mercer", message="%(prog)s %(version)s")
 def cli() -> None:
@@ -144,30 +155,23 @@ def _takes(*parts: str | Mapping[str, str]) -> Callable[[Command], Command]:
     return add
 
 
-@cli.command(
-    short_help="Fit a model to a table and estimate its error.",
-    epilog=_examples(
-        "mercer fit houses.csv --target price",
-        "mercer fit visits.parquet --target ill --as ward=category --group patient --kernel laplacian",
-    ),
-)
+@cli.command(short_help="Fit a model to a table and estimate its error.")
 @_takes("table", _COLUMNS, _FILE, _FIT, _OUTPUT, _JSON, {"--quiet": "Print warnings only."})
 def fit(**options: Any) -> None:
     """Fit a model to TABLE (CSV or TSV, also compressed by gzip or zstd; Parquet; or - for standard input) and estimate
     its out-of-sample error.
+
+    Examples
+    --------
+    mercer fit houses.csv --target price
+    mercer fit visits.parquet --target ill --as ward=category --group patient --kernel laplacian
     """
     from mercer.cli.running import run_fit
 
     run_fit(options)
 
 
-@cli.command(
-    short_help="Predict for the rows of a new table.",
-    epilog=_examples(
-        "mercer predict model.mercer new.csv --interval 0.9 > prices.csv",
-        "zcat new.csv.gz | mercer predict model.mercer - --id house --out prices.parquet",
-    ),
-)
+@cli.command(short_help="Predict for the rows of a new table.")
 @_takes("model", "table", _APPLIED)
 @click.option("--out", default="-", metavar="FILE", help="A .csv, .tsv or .parquet file. Default: standard output.")
 @_takes(
@@ -177,58 +181,62 @@ def fit(**options: Any) -> None:
     }
 )
 def predict(**options: Any) -> None:
-    """Predict the target of MODEL for every row of TABLE (CSV, TSV, Parquet, or - for standard input)."""
+    """Predict the target of MODEL for every row of TABLE (CSV, TSV, Parquet, or - for standard input).
+
+    Examples
+    --------
+    mercer predict model.mercer new.csv --interval 0.9 > prices.csv
+    zcat new.csv.gz | mercer predict model.mercer - --id house --out prices.parquet
+    """
     from mercer.cli.predicting import run_predict
 
     run_predict(options)
 
 
-@cli.command(
-    short_help="Compare predictions with known targets.",
-    epilog=_examples(
-        "mercer score model.mercer test.csv",
-        "mercer score model.mercer test.csv --group town --json",
-    ),
-)
+@cli.command(short_help="Compare predictions with known targets.")
 @_takes("model", "table", _APPLIED, {"--group COLUMN": "Also show the error for each value of this column."}, _JSON)
 def score(**options: Any) -> None:
     """Show the errors of MODEL on TABLE, whose rows have known targets, with standard errors.
 
     For numbers: errors, bias and the share inside 90 % intervals. For labels: wrong labels, log loss, AUC,
     precision and recall of each class, and calibration.
+
+    Examples
+    --------
+    mercer score model.mercer test.csv
+    mercer score model.mercer test.csv --group town --json
     """
     from mercer.cli.predicting import run_score
 
     run_score(options)
 
 
-@cli.command(
-    short_help="Show what fit would do, with time and memory.",
-    epilog=_examples(
-        "mercer explain houses.csv --target price",
-        "mercer explain houses.csv --target price --kernel gaussian --kernel laplacian --folds 5",
-    ),
-)
+@cli.command(short_help="Show what fit would do, with time and memory.")
 @_takes("table", _COLUMNS, _FILE, _FIT)
 def explain(**options: Any) -> None:
-    """Show which model `fit` would choose with the same options, and its time and memory. Nothing is fitted."""
+    """Show which model `fit` would choose with the same options, and its time and memory. Nothing is fitted.
+
+    Examples
+    --------
+    mercer explain houses.csv --target price
+    mercer explain houses.csv --target price --kernel gaussian --kernel laplacian --folds 5
+    """
     from mercer.cli.running import run_explain
 
     run_explain(options)
 
 
-@cli.command(
-    short_help="Prove that a kernel is a Mercer kernel, or show why not.",
-    epilog=_examples(
-        'mercer certify "gaussian(2) * linear() + 0.5 * polynomial(degree=3)"',
-        'mercer certify "sigmoid(scale=2)"',
-    ),
-)
+@cli.command(short_help="Prove that a kernel is a Mercer kernel, or show why not.")
 @click.argument("kernel")
 def certify(kernel: str) -> None:
     """Prove that KERNEL is a Mercer kernel (all its kernel matrices are positive semi-definite), or show why not.
 
     The answer is valid, not valid or unknown. The exit code is 0 for valid, and 1 otherwise.
+
+    Examples
+    --------
+    mercer certify "gaussian(2) * linear() + 0.5 * polynomial(degree=3)"
+    mercer certify "sigmoid(scale=2)"
     """
     from mercer.kernels import parse
 
@@ -238,10 +246,16 @@ def certify(kernel: str) -> None:
         click.get_current_context().exit(1)
 
 
-@cli.command(epilog=_examples("mercer inspect model.mercer", "mercer inspect model.mercer --json"))
+@cli.command
 @_takes("model", _JSON)
 def inspect(model: str, as_json: bool) -> None:
-    """Show what a model file contains."""
+    """Show what a model file contains.
+
+    Examples
+    --------
+    mercer inspect model.mercer
+    mercer inspect model.mercer --json
+    """
     from mercer.cli.running import run_inspect
 
     run_inspect(model, as_json=as_json)
@@ -260,10 +274,7 @@ def demo(folder: str) -> None:
     run_demo(folder)
 
 
-@cli.command(
-    short_help="Play with kernels on a page in the browser.",
-    epilog=_examples("mercer lab", "mercer lab houses.csv", "mercer lab --export lecture_page"),
-)
+@cli.command(short_help="Play with kernels on a page in the browser.")
 @click.argument("table", required=False)
 @_takes(
     {
@@ -278,6 +289,12 @@ def lab(table: str | None, port: int | None, no_browser: bool, export: str | Non
 
     The first line printed is the address of the page; only people who know this address can open the page. Ctrl-C ends
     the server.
+
+    Examples
+    --------
+    mercer lab
+    mercer lab houses.csv
+    mercer lab --export lecture_page
     """
     from mercer.cli.running import run_lab
 
