@@ -11,8 +11,8 @@ from cli_tables import FAST, houses
 from sklearn.pipeline import Pipeline
 
 from mercer import load
-from mercer.cli.fitting import choose_model
 from mercer.cli.job import Job
+from mercer.cli.preparing import choose_model
 from refusals import tells
 
 pytestmark = pytest.mark.slow

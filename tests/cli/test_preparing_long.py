@@ -43,7 +43,7 @@ def long(folder, monkeypatch):
     """A table in one file and in two, read in passes of 200 rows when it has more than 500."""
     monkeypatch.setattr("mercer.cli.preparing.LONG", 500)
     monkeypatch.setattr("mercer.tables.parquet._AT_ONCE", 200)
-    monkeypatch.setattr("mercer.cli.fitting.MANY", 500)
+    monkeypatch.setattr("mercer.cli.preparing.MANY", 500)
     made = table()
     parquet.write_table(made, "long.parquet", row_group_size=250)
     (folder / "parts").mkdir()

@@ -7,14 +7,14 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 import mercer
 from mercer.cli.job import Job
-from mercer.cli.preparing import Prepared, Task
+from mercer.cli.preparing import Prepared
 from mercer.cli.refusals import flags
 from mercer.data.folds import Copies, draw
 from mercer.data.rows import Array, Estimator, Rows
@@ -27,8 +27,7 @@ from mercer.errors import (
     nearest,
     refuse_if,
 )
-from mercer.estimators.auto_core import fixed_seconds
-from mercer.estimators.auto_evaluation import FULL_SYSTEMS, check_loss
+from mercer.estimators.auto_evaluation import check_loss
 from mercer.estimators.evaluation import refitted_baseline
 from mercer.estimators.inputs import EncodedTable
 from mercer.kernels import Kernel, parse
@@ -46,10 +45,9 @@ _LEAST_SHARE = 0.3  # of a time budget that the last and longest step gets, what
 _FOLDS = 10
 _AFTER = 0.5  # seconds of a time budget that writing the model and looking for leaks take
 _MANY = 200_000  # rows that a mean is judged by
-_FEW_ROWS = 2000  # up to which the automatic models are tried in any time
-MANY = 1_000_000  # rows beyond which models of landmarks are fitted; as many as a Parquet table that is held may have
-# Options that the automatic models do not have; --checkpoint only those of many rows.
-_SEARCHED = ("kernel", "alphas", "rule", "scoring", "repeats", "checkpoint", "without_data")
+
+
+Result: TypeAlias = tuple[Any, Outcome, list[str]]  # a model, how good it is, and what is warned of
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,71 +60,28 @@ class Fitted:
     warned: list[str]
 
 
-def choose_model(job: Job, task: Task, rows: int = 0, *, streamed: bool = False) -> tuple[str, str]:
-    """The class of the model, and why; the first line that fits decides.
-
-    =====================================================  ===============================================
-    --dask, more than a million rows, or a table that is  NystroemRidgeCV or NystroemRidgeClassifierCV
-    read in passes (`streamed`)
-    a --time-budget that the automatic models cannot       NystroemRidgeCV or NystroemRidgeClassifierCV
-    keep for so many rows, and none of the options below
-    any of --kernel, --alphas, --rule, --scoring,          KernelRidgeCV or KernelRidgeClassifierCV
-    --repeats, --without-data, or --checkpoint with at
-    most 5000 rows
-    none of them                                           AutoRegressor or AutoClassifier
-    =====================================================  ===============================================
-
-    Automatic models of at most 5000 rows are fitted in seconds and have no checkpoint.
-    `--without-data` wants weights of features and not landmarks, which are rows, so it never takes the first line.
-
-    Examples
-    --------
-    >>> choose_model(Job("houses.csv", "price", rule="one_se"), "regression")
-    ('KernelRidgeCV', 'because of --rule')
-    """
-    kind = "Ridge" if task == "regression" else "RidgeClassifier"
-    asked = [f"--{name.replace('_', '-')}" for name in _SEARCHED if getattr(job, name)]
-    if rows > FULL_SYSTEMS and asked == ["--checkpoint"]:
-        asked = []
-    if (job.dask or rows > MANY or streamed) and not job.without_data:
-        why = "because of --dask" if job.dask else f"landmarks in place of all pairs of {rows} rows"
-        return f"Nystroem{kind}CV", why
-    if asked:
-        return f"Kernel{kind}CV", f"because of {' and '.join(asked)}"
-    if job.time_budget is not None and rows > _FEW_ROWS and fixed_seconds(rows) > job.time_budget:
-        return f"Nystroem{kind}CV", f"landmarks, to keep --time-budget with {rows} rows"
-    return "AutoRegressor" if task == "regression" else "AutoClassifier", "the default"
-
-
-def fit(table: Prepared, name: str, why: str) -> Fitted:
-    """A model of this class fitted to the table as its job says, and what is known about its error."""
-    job = table.job
-    why += "; with --class-weight balanced" * bool(job.class_weight) + f"; with --loss {job.loss}" * (
-        job.loss != "auto"
-    )
-    refuse_unsupported(table, name)
+def fit(table: Prepared) -> Fitted:
+    """The model of a table, fitted as its job says, and what is known about its error."""
+    job, auto = table.job, table.model.startswith("Auto")
+    why = table.model_because + "; with --class-weight balanced" * bool(job.class_weight)
+    why += f"; with --loss {job.loss}" * (job.loss != "auto")
+    refuse_unsupported(table)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        if name.startswith("Auto"):
-            model, outcome = _fit_auto(table, name)
-        elif name.startswith("Nystroem"):
-            model, outcome = _fit_landmarks(table, name)
-        else:
-            model, outcome = _fit_search(table, name)
-    auto, searched = name.startswith("Auto"), name.startswith("Kernel")
-    own = _below_zero(table, outcome) if auto else _copies_apart(table) if searched else []
+        fit_model = _fit_auto if auto else _fit_landmarks if table.model.startswith("Nystroem") else _fit_search
+        model, outcome, own = fit_model(table)
     return Fitted(model, why, outcome, [*own, *worth_telling(heard, auto=auto)])
 
 
-def refuse_unsupported(table: Prepared, name: str) -> None:
+def refuse_unsupported(table: Prepared) -> None:
     """Refuse options that this target or this model does not have."""
-    job = table.job
+    job, name = table.job, table.model
     if job.class_weight and not table.labels:
         raise InputError("--class-weight needs labels; this target is numeric. Remove --class-weight.")
     if job.loss != "auto" and table.labels:
         raise InputError("--loss needs a numeric target; this target has labels. Remove --loss.")
     if not table.labels:
-        check_loss(job.loss, table.target.values, "The target", ordered=table.times is not None)
+        check_loss(job.loss, table.y, "The target", ordered=table.times is not None)
     unwanted = {
         "--time": table.times is not None,
         "--class-weight": job.class_weight and name.startswith("Nystroem"),
@@ -140,15 +95,15 @@ def refuse_unsupported(table: Prepared, name: str) -> None:
             )
 
 
-def _fit_auto(table: Prepared, name: str) -> tuple[Any, Outcome]:
-    job, y = table.job, table.target.values
+def _fit_auto(table: Prepared) -> Result:
+    job, y = table.job, table.y
     folds = job.folds or 0  # outer folds; without them the error is the model's own estimate
     refuse_if(folds > len(y), "--folds", f"at most the number of rows, {len(y)}", folds)
     budget = None
     if job.time_budget is not None:
         left = job.time_budget - (time.monotonic() - job.begun) - _AFTER
         budget = max(left, _LEAST_SHARE * job.time_budget) / (folds + 1)
-    model = getattr(mercer, name)(
+    model = getattr(mercer, table.model)(
         time_budget=budget, copies=None if job.copies is None else job.copies == "together",
         encoder=TableEncoder.from_settings(table.encoder.settings), checkpoint=job.checkpoint, random_state=job.seed,
         verbose=int(not job.quiet), **({"class_weight": job.class_weight} if table.labels else {"loss": job.loss}),
@@ -156,29 +111,22 @@ def _fit_auto(table: Prepared, name: str) -> tuple[Any, Outcome]:
     beside = {"sample_weight": table.weights, "groups": table.groups, "time": table.times}
     model.fit(EncodedTable(table.features, table.encoder), y, **beside)
     if folds:
-        return model, model.evaluate(table.features, y, cv=folds, **beside)
-    shared = {
-        encoding_words(table): True,
-        "the mean and standard deviation of the target": not table.labels,
-        "the widths and alphas of the kernels": model.in_cells,
-    }
-    own = own_outcome(subject_of(model, table.features, y, target=""))
-    return model, replace(own, from_all_rows=tuple(words for words, true in shared.items() if true))
-
-
-def _below_zero(table: Prepared, outcome: Outcome) -> list[str]:
-    """A warning of negative predictions for a positive target, with the way out."""
+        outcome = model.evaluate(table.features, y, cv=folds, **beside)
+    else:
+        spread, widths = "the mean and standard deviation of the target", "the widths and alphas of the kernels"
+        shared = (encoding_words(table), *([] if table.labels else [spread]), *([widths] if model.in_cells else []))
+        outcome = replace(own_outcome(subject_of(model, table.features, y, target="")), from_all_rows=shared)
     predicted = outcome.predicted
-    if table.labels or predicted is None or not (table.target.values > 0).all():
-        return []
+    if table.labels or predicted is None or not (y > 0).all() or not (predicted < 0).any():
+        return model, outcome, []
     below, known = int(np.sum(predicted < 0)), int(np.sum(np.isfinite(predicted)))
     words = f"{below} of {known} held-out predictions are negative, but every target is positive."
-    return [f"{words} --loss log fits the logarithm, so that predictions are positive."] if below else []
+    return model, outcome, [f"{words} --loss log fits the logarithm, so that predictions are positive."]
 
 
-def _fit_search(table: Prepared, name: str) -> tuple[Any, Outcome]:
-    job, y, groups, weights = table.job, table.target.values, table.groups, table.weights
-    search, Z = search_for(table, name)
+def _fit_search(table: Prepared) -> Result:
+    job, y, groups, weights = table.job, table.y, table.groups, table.weights
+    search, Z = search_for(table)
     if job.time_budget is not None:
         seconds = (1 + times_as_long(search, job)) * search.explain(Z, y, weights, groups).chosen.seconds
         if seconds > job.time_budget:
@@ -191,45 +139,53 @@ def _fit_search(table: Prepared, name: str) -> tuple[Any, Outcome]:
     refitted: tuple[Any, Any] = search, Z
     shared = _words_of_all_rows(table, search)
     if not _on_columns(job):
-        used = tuple((column.name, column.kind) for column in table.encoder.columns_ if column.outputs)
-        unused = tuple(column.name for column in table.encoder.columns_ if not column.outputs)
-        encoder = TableEncoder.from_settings(replace(table.encoder.settings, kinds=used, drop=unused))
-        refitted, shared = (Pipeline([("encoder", encoder), ("search", search)]), table.features), ()
+        refitted, shared = (Pipeline([("encoder", _fresh_encoder(table)), ("search", search)]), table.features), ()
         how["inner"] = max(2, int(search.cv) - 1)  # as many folds as there are besides the outer one
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the search has said what there is to say
         nested = mercer.nested_cross_validate(*refitted, y, sample_weight=weights, **how)
-    return search, replace(nested, from_all_rows=shared)
+    nested, copies = replace(nested, from_all_rows=shared), None
+    if groups is None:  # copies are dealt to different folds
+        copies = Copies.among(Z, np.unique(y, return_inverse=True)[1])
+    if copies is None or copies.by_chance:
+        return search, nested, []
+    hint = "Drop the copies, or mark them by a column and use --group."
+    return search, nested, [f"{copies.words()}: a copy in another fold makes the error too low. {hint}"]
 
 
-def search_for(table: Prepared, name: str) -> tuple[Any, Array]:
+def _fresh_encoder(table: Prepared) -> TableEncoder:
+    """An encoder, not fitted, with the kinds of columns that were found."""
+    columns, settings = table.encoder.columns_, table.encoder.settings
+    used = tuple((column.name, column.kind) for column in columns if column.outputs)
+    unused = tuple(column.name for column in columns if not column.outputs)
+    return TableEncoder.from_settings(replace(settings, kinds=used, drop=unused))
+
+
+def search_for(table: Prepared) -> tuple[Any, Array]:
     """The search for this table, not fitted yet, and the table as numbers."""
-    job, y = table.job, table.target.values
+    job, y = table.job, table.y
     if job.folds is not None:
         must_be = f"between 3 and the number of rows, {len(y)}, when kernel and alpha are searched"
         way_out = "The error is estimated by nested cross-validation, which needs at least 3 folds."
         refuse_if(not 3 <= job.folds <= len(y), "--folds", must_be, job.folds, way_out)
-    if table.groups is not None:
-        most = len(np.unique(table.groups))
-    else:
+    if table.groups is None:
         most = np.unique(y, return_counts=True)[1].min() if table.labels else len(y)
-    settings = _settings(table) | {
-        "cv": job.folds or min(_FOLDS, int(most)),
-        "repeats": job.repeats or 1,
-        "random_state": job.seed if table.groups is None else None,
-    }
+    else:
+        most = len(np.unique(table.groups))
+    settings = _settings(table) | {"cv": job.folds or min(_FOLDS, int(most)), "repeats": job.repeats or 1}
+    settings |= {} if table.groups is None else {"random_state": None}
     if job.class_weight:  # candidates are compared, and the error is told, with classes that count the same
         settings |= {"class_weight": job.class_weight, "scoring": job.scoring or "balanced_accuracy"}
-    return getattr(mercer, name)(**settings), table.encoder.transform(table.features)
+    return getattr(mercer, table.model)(**settings), table.encoder.transform(table.features)
 
 
 def _settings(table: Prepared) -> dict[str, Any]:
     """What all searches are made with."""
     job = table.job
     return {
-        "kernels": _kernels(table), "alphas": sorted(job.alphas) or None, "scoring": job.scoring,
-        "fit_intercept": True, "rule": job.rule or "best", "checkpoint": job.checkpoint,
-        "random_state": job.seed, "verbose": int(not job.quiet),
+        "kernels": _kernels(table), "alphas": sorted(job.alphas) or None, "scoring": job.scoring, "fit_intercept": True,
+        "rule": job.rule or "best", "checkpoint": job.checkpoint, "random_state": job.seed,
+        "verbose": int(not job.quiet),
     }  # fmt: skip
 
 
@@ -287,32 +243,21 @@ def times_as_long(search: Estimator, job: Job) -> int:
     return 1 if _on_columns(job) else int(search.cv) * int(search.repeats)
 
 
-def _copies_apart(table: Prepared) -> list[str]:
-    """A warning of copies of rows, which a search without groups deals to different folds."""
-    if table.groups is not None:
-        return []
-    numbers = np.unique(table.target.values, return_inverse=True)[1]
-    copies = Copies.among(table.encoder.transform(table.features), numbers)
-    hint = "Drop the copies, or mark them by a column and use --group."
-    words = f"{copies.words()}: a copy in another fold makes the error too low. {hint}"
-    return [] if copies.by_chance else [words]
-
-
-def _fit_landmarks(table: Prepared, name: str) -> tuple[Any, Outcome]:
+def _fit_landmarks(table: Prepared) -> Result:
     job, classifier = table.job, table.labels
-    search, given = landmarks_for(table, name)
+    search, given = landmarks_for(table)
     search.fit(*given)
     outcome = search.nested_
     if math.isnan(outcome.base):  # of scores that sums do not give
-        y = table.target.values
+        y = table.y
         y = y[:: 1 + len(y) // _MANY]
         folds = draw(search.cv, y, y, random_state=job.seed, classifier=classifier)
         how = resolve_scoring(job.scoring, classifier=classifier)
         outcome = replace(outcome, base=refitted_baseline(y, folds, how, classifier=classifier))
-    return search, replace(outcome, from_all_rows=(*_words_of_all_rows(table, search), "the landmarks"))
+    return search, replace(outcome, from_all_rows=(*_words_of_all_rows(table, search), "the landmarks")), []
 
 
-def landmarks_for(table: Prepared, name: str) -> tuple[Any, tuple[Any, ...]]:
+def landmarks_for(table: Prepared) -> tuple[Any, tuple[Any, ...]]:
     """A search on landmarks, not fitted yet, and what to give it: the table as numbers, or passes over it."""
     job = table.job
     if job.repeats:
@@ -321,10 +266,10 @@ def landmarks_for(table: Prepared, name: str) -> tuple[Any, tuple[Any, ...]]:
         must_be = "the address of a scheduler, such as tcp://10.0.0.1:8786"
         refuse_if("://" not in job.dask, "--dask", must_be, repr(job.dask))
     settings = _settings(table) | {"cv": job.folds or _FOLDS, "nested": True, "backend": job.dask}
-    search = getattr(mercer, name)(**settings)
+    search = getattr(mercer, table.model)(**settings)
     given: tuple[Any, ...] = (table.stream,)
     if table.stream is None:
-        given = table.encoder.transform(table.features), table.target.values, table.weights, table.groups
+        given = table.encoder.transform(table.features), table.y, table.weights, table.groups
     if job.time_budget is not None:  # the search counts its pass alone, neither drawing landmarks nor pairs of folds
         begun = time.monotonic()
         search.set_params(time_budget=job.time_budget)

@@ -208,7 +208,7 @@ def _may_be_ids(table: Prepared, values: Array) -> bool:
 
 def _others(table: Prepared, name: str) -> Iterator[Array]:
     """The target, and the other columns of numbers, of at most 4000 rows."""
-    y, (most, columns) = table.target.values, _LOOKED_AT
+    y, (most, columns) = table.y, _LOOKED_AT
     rows = slice(None, None, 1 + len(y) // most)
     yield (np.unique(y, return_inverse=True)[1] if table.labels else y)[rows]
     scales = {each.name: each.scale for each in table.encoder.columns_ if each.scale is not None and each.name != name}
@@ -249,7 +249,7 @@ def _levels_alone(table: Prepared, cells: Cells) -> bool:
 def _codes(table: Prepared) -> list[str]:
     """Numbers such as -999, far from all others: in the target, and in the first columns that have some."""
     what = f"the target {legible(table.job.target)}"
-    own = "" if table.labels else _code_words(what, table.target.values)
+    own = "" if table.labels else _code_words(what, table.y)
     way_out = "empty these cells and use --missing-target drop: such targets ruin the fit."
     columns = [column.name for column in table.encoder.columns_ if column.kind == "number"]
     coded = {name: text for name in columns if (text := _code_words(legible(name), table.features[name].present))}
@@ -280,10 +280,10 @@ def _code_words(what: str, values: Array) -> str:
 
 def log_hint(table: Prepared) -> list[str]:
     """A sentence for a skewed positive target whose logarithm lowers the held-out error, with both errors."""
-    y = table.target.values
+    y = table.y
     if table.labels or table.stream is not None or not (y > 0).all() or not np.ptp(y):
         return []
-    raw, logs = _skewness(y), _skewness(np.log(y))
+    raw, logs = (float(np.mean(((z - z.mean()) / z.std()) ** 3)) for z in (y, np.log(y)))  # skewness
     if raw < _SKEWED or abs(logs) > 0.5 * raw:
         return []
     plainly, by_log = errors_with_logarithm(table)
@@ -302,8 +302,8 @@ def errors_with_logarithm(table: Prepared) -> tuple[float, float]:
     """
     from mercer.estimators.search import KernelRidgeCV
 
-    rows = np.sort(np.random.default_rng(0).permutation(len(table.target.values))[:_TRIED_ON])
-    y, groups = table.target.values[rows], None if table.groups is None else table.groups[rows]
+    rows = np.sort(np.random.default_rng(0).permutation(len(table.y))[:_TRIED_ON])
+    y, groups = table.y[rows], None if table.groups is None else table.groups[rows]
     Z = table.encoder.transform({name: cells[rows] for name, cells in table.features.items()})
     folds = _FOLDS if groups is None else min(_FOLDS, len(np.unique(groups)))
     search = KernelRidgeCV("gaussian", cv=folds, fit_intercept=True, random_state=0 if groups is None else None)
@@ -316,11 +316,6 @@ def errors_with_logarithm(table: Prepared) -> tuple[float, float]:
     plainly, by_log = held_out(y), np.exp(held_out(np.log(y)))
     by_log *= y.sum() / by_log.sum()
     return float(np.sqrt(np.mean((plainly - y) ** 2))), float(np.sqrt(np.mean((by_log - y) ** 2)))
-
-
-def _skewness(y: Array) -> float:
-    z = (y - y.mean()) / y.std()
-    return float(np.mean(z**3))
 
 
 # -- copies, and target leakage ----------------------------------------------------------------------
@@ -413,9 +408,9 @@ def find_leaks(table: Prepared, outcome: Outcome) -> list[str]:
     used = [place for place, column in enumerate(columns) if column.outputs]
     if table.stream is not None or not 1 < len(used) <= MOST_COLUMNS:
         return []
-    what, rows = legible(table.job.target), some_rows(len(table.target.values))
+    what, rows = legible(table.job.target), some_rows(len(table.y))
     Z = table.encoder.transform({name: column[rows] for name, column in table.features.items()})
-    shares = (share_alone(Z[:, owner == i], table.target.values[rows], classifier=table.labels) for i in used)
+    shares = (share_alone(Z[:, owner == i], table.y[rows], classifier=table.labels) for i in used)
     names = [columns[place].name for place, share in zip(used, shares, strict=True) if share > NEARLY_ALL]
     words = f"{'each of' if names[1:] else 'column'} {listed(names)} alone nearly determines {what}" if names else ""
     if not names and not table.labels:
@@ -436,7 +431,7 @@ def _find_formula(table: Prepared) -> tuple[list[str], str]:
     """The fewest columns of numbers whose weighted sum, or product of powers, is the target; and the formula."""
     numbers = [each for each in table.encoder.columns_ if each.kind == "number" and each.outputs and not each.missing]
     columns = {column.name: table.features[column.name].values for column in numbers}
-    y = table.target.values.astype(np.float64)
+    y = table.y.astype(np.float64)
     if not columns or len(y) < _ROWS_FOR_EACH * (len(columns) + 1):
         return [], ""
     names, (*factors, constant) = _fewest(columns, y)

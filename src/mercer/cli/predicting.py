@@ -66,8 +66,13 @@ def run_predict(options: dict[str, Any]) -> None:
             say(f"Not used by the model: {quoted(unused)}.", err=True)
         _tell_strangers(report)
         _tell_coverage(model, confidence)
-        if model.target in table.raw and model.target not in drop:
-            _tell_scores(model, table, answer, confidence)
+        if model.target not in table.raw or model.target in drop:
+            return
+        try:
+            outcome = score_table(model, table, answer, confidence)
+            say(f"\n{outcome.rows} rows have a known {model.target}:\n\n{outcome}", err=True)
+        except InputError as error:
+            say(f"The predictions are not compared with {model.target}: {error.in_terms(flags)}", err=True)
 
 
 def run_score(options: dict[str, Any]) -> None:
@@ -146,16 +151,6 @@ def _tell_coverage(model: TableModel, confidence: float | None) -> None:
         warn(f"{words} Expect those of new rows to hold less than they say.")
     else:
         say(words, err=True)
-
-
-def _tell_scores(model: TableModel, table: Reading, answer: dict[str, Any], confidence: float | None) -> None:
-    """The errors on rows with a known target, beside the predictions; or why they are not known."""
-    try:
-        result = score_table(model, table, answer, confidence)
-    except InputError as error:
-        say(f"The predictions are not compared with {model.target}: {error.in_terms(flags)}", err=True)
-        return
-    say(f"\n{result.rows} rows have a known {model.target}:\n\n{result}", err=True)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -14,6 +14,8 @@ from mercer.cli.job import Job
 from mercer.cli.refusals import flags
 from mercer.data.rows import Array
 from mercer.errors import InputError, LeftOutWarning, nearest, refuse_if, sentence
+from mercer.estimators.auto_core import fixed_seconds
+from mercer.estimators.auto_evaluation import FULL_SYSTEMS
 from mercer.tables import TableEncoder
 from mercer.tables.cells import Cells
 from mercer.tables.encoder import EncoderSettings
@@ -25,29 +27,15 @@ from mercer.tables.values import is_word_for_missing
 from mercer.text import counted, quoted
 
 Task: TypeAlias = Literal["regression", "classification"]
+Target: TypeAlias = tuple[Array, Task, str]  # numbers or labels, what they are, and why
 
 _FEWEST = 6  # rows that folds can be made of
 _FEWEST_OF_LABEL = 3  # rows of a label, so that folds can have some
+_FEW_ROWS = 2000  # up to which the automatic models are tried in any time
+MANY = 1_000_000  # rows beyond which models of landmarks are fitted; as many as a Parquet table that is held may have
+# Options that the automatic models do not have; --checkpoint only those of many rows.
+_SEARCHED = ("kernel", "alphas", "rule", "scoring", "repeats", "checkpoint", "without_data")
 _FEW = 10  # whole numbers with no more distinct values may be labels
-
-
-@dataclass(frozen=True, eq=False)
-class Target:
-    """What is to be predicted.
-
-    Attributes
-    ----------
-    values : ndarray
-        Numbers or labels, one per row.
-    task : str
-        `regression` or `classification`.
-    why : str
-        The reason, for people.
-    """
-
-    values: Array
-    task: Task
-    why: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +54,12 @@ class Prepared:
         The columns to learn from.
     encoder : TableEncoder
         Their kinds, and how they become numbers.
-    target : Target
-        What is to be predicted.
+    y : ndarray
+        What is to be predicted: numbers or labels, one per row.
+    task, task_because : str
+        `regression` or `classification`, and the reason, for people.
+    model, model_because : str
+        The class of the model to be fitted, and the reason.
     groups, weights, times : ndarray or None
         One per row, if options.
     ignored : tuple of str
@@ -85,7 +77,11 @@ class Prepared:
     rows: int
     features: dict[str, Cells]
     encoder: TableEncoder
-    target: Target
+    y: Array
+    task: Task
+    task_because: str
+    model: str
+    model_because: str
     groups: Array | None
     weights: Array | None
     times: Array | None
@@ -97,7 +93,7 @@ class Prepared:
     @property
     def labels(self) -> bool:
         """Whether the target is labels."""
-        return self.target.task == "classification"
+        return self.task == "classification"
 
 
 def prepare(job: Job) -> Prepared:
@@ -117,15 +113,17 @@ def prepare(job: Job) -> Prepared:
     features = {name: look.columns[name][drawn] for name in names}
     encoder = fit_table_encoder(features, job, sample, notes)
     notes += alike(encoder, features) if long is None else []
-    target = choose_target(table, job, rows, notes)
+    y, task, task_because = choose_target(table, job, rows, notes)
+    model, model_because = choose_model(job, task, len(y), streamed=long is not None)
     groups, weights, times = (check(table, job, rows, notes) for check in (check_groups, check_weights, check_times))
     odd = (odd_warning(column, features[column.name]) for column in encoder.columns_)
     warned = [warning.in_terms(flags) for warning in odd if warning is not None]
     ignored = tuple(name for name in sample.raw if name not in features and name != job.target)
-    stream = None if long is None else Passes(long, encoder, look.how, kept, target.values, weights, groups)
+    stream = None if long is None else Passes(long, encoder, look.how, kept, y, weights, groups)
     return Prepared(
-        job, sample, len(kept), features, encoder, target, groups, weights, times, ignored, notes, warned, stream
-    )
+        job, sample, len(kept), features, encoder, y, task, task_because, model, model_because, groups, weights, times,
+        ignored, notes, warned, stream,
+    )  # fmt: skip
 
 
 def _read_all(job: Job) -> tuple[LongLook, list[str]]:
@@ -249,21 +247,7 @@ def fit_table_encoder(features: Mapping[str, Cells], job: Job, table: Reading, n
 
 
 def choose_target(table: Reading, job: Job, rows: Array, notes: list[str]) -> Target:
-    """The target of these rows; labels as they are in the file."""
-    written, cells = table.exactly(job.target), table.columns[job.target][rows]
-    if cells.family == "text":
-        counts = zip(cells.levels, cells.counts, strict=True)
-        words = [f"{text!r} ({count})" for text, count in counts if is_word_for_missing(text)]
-        if words:
-            notes.append(
-                f"Target {job.target!r}: {', '.join(words)} taken as a label. If it means that the label is missing, "
-                "empty these cells and use --missing-target drop."
-            )
-    return choose_task(job.target, cells, [written[row] for row in rows], job.task)
-
-
-def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | None) -> Target:
-    """Regression or classification; the first line that fits decides.
+    """The target of these rows, and whether it is for regression or classification; the first line that fits decides.
 
     ================================================  =====================
     dates                                             refused
@@ -275,24 +259,30 @@ def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | No
     other numbers                                     regression
     ================================================  =====================
 
-    Labels are the cells as they are `written`. Those of which more than half are distinct are refused, since they name
-    rows, and so are labels of one or two rows.
+    Labels are the cells as they are in the file. Those of which more than half are distinct are refused, since they
+    name rows, and so are labels of one or two rows.
     """
-    what, numbers = f"Target {name!r}", cells.family == "number"
+    what, cells, written = f"Target {job.target!r}", table.columns[job.target][rows], table.exactly(job.target)
+    if cells.family == "text":
+        counts = zip(cells.levels, cells.counts, strict=True)
+        words = [f"{text!r} ({count})" for text, count in counts if is_word_for_missing(text)]
+        meant = "If it means that the label is missing, empty these cells and use --missing-target drop."
+        notes += [f"{what}: {', '.join(words)} taken as a label. {meant}"] if words else []
     hint = "Replace the dates by a number, such as days since a fixed date."
     refuse_if(cells.family == "date", what, "numbers or labels", "dates", hint)
-    labels = cells.values if numbers and not cells.declared else np.array([as_label(cell) for cell in written])
+    numbers = cells.family == "number"
+    labels = cells.values if numbers and not cells.declared else np.array([as_label(written[row]) for row in rows])
     distinct = np.unique(labels)
     if len(distinct) < 2:
         raise InputError(f"{what} is constant: {as_label(distinct[0])} in every row. Choose another target.")
-    if asked == "regression":
+    if job.task == "regression":
         refuse_if(not numbers, what, "numbers for regression", f"text such as {str(labels[0])!r}")
-        return Target(cells.values, "regression", "set by --task")
-    by_task = "set by --task" if asked else ""
+        return cells.values, "regression", "set by --task"
+    by_task = "set by --task" if job.task else ""
     if cells.declared or not numbers:
         return _label_target(what, labels, by_task or f"its values are labels, {len(distinct)} distinct")
     whole = bool((distinct == np.floor(distinct)).all())
-    if asked or len(distinct) == 2:
+    if job.task or len(distinct) == 2:
         labels = labels.astype(np.int64) if whole else np.array([as_label(number) for number in labels])
         return _label_target(what, labels, by_task or "its values are numbers, but only two distinct ones")
     if whole and len(distinct) == len(labels) and (np.diff(labels) == 1).all():
@@ -301,7 +291,7 @@ def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | No
             f"{what} looks like a row number ({first}, ...). Choose another target, or use --task regression."
         )
     few = "; if they are labels, use --task classification" * (whole and len(distinct) <= _FEW)
-    return Target(labels, "regression", f"its values are numbers, {len(distinct)} distinct{few}")
+    return labels, "regression", f"its values are numbers, {len(distinct)} distinct{few}"
 
 
 def _label_target(what: str, labels: Array, why: str) -> Target:
@@ -315,7 +305,7 @@ def _label_target(what: str, labels: Array, why: str) -> Target:
     least, must_be = int(counts.min()), f"labels with at least {_FEWEST_OF_LABEL} rows each"
     got, way_out = f"{least} for {str(distinct[counts.argmin()])!r}", "To drop such rows, use --rare-labels drop."
     refuse_if(least < _FEWEST_OF_LABEL, what, must_be, got, way_out)
-    return Target(labels, "classification", why)
+    return labels, "classification", why
 
 
 def as_label(cell: Any) -> str:
@@ -363,3 +353,39 @@ def check_times(table: Reading, job: Job, rows: Array, notes: list[str]) -> Arra
         raise InputError(sentence(f"--time {job.time}", must_be, cells.found(int(np.argmin(cells.missing))), way_out))
     notes.append(f"--time {job.time}: every fold is predicted from earlier rows, so the error is about the future.")
     return np.asarray(cells.values[rows])
+
+
+def choose_model(job: Job, task: Task, rows: int = 0, *, streamed: bool = False) -> tuple[str, str]:
+    """The class of the model, and why; the first line that fits decides.
+
+    =====================================================  ===============================================
+    --dask, more than a million rows, or a table that is  NystroemRidgeCV or NystroemRidgeClassifierCV
+    read in passes (`streamed`)
+    a --time-budget that the automatic models cannot       NystroemRidgeCV or NystroemRidgeClassifierCV
+    keep for so many rows, and none of the options below
+    any of --kernel, --alphas, --rule, --scoring,          KernelRidgeCV or KernelRidgeClassifierCV
+    --repeats, --without-data, or --checkpoint with at
+    most 5000 rows
+    none of them                                           AutoRegressor or AutoClassifier
+    =====================================================  ===============================================
+
+    Automatic models of at most 5000 rows are fitted in seconds and have no checkpoint.
+    `--without-data` wants weights of features and not landmarks, which are rows, so it never takes the first line.
+
+    Examples
+    --------
+    >>> choose_model(Job("houses.csv", "price", rule="one_se"), "regression")
+    ('KernelRidgeCV', 'because of --rule')
+    """
+    kind = "Ridge" if task == "regression" else "RidgeClassifier"
+    asked = [f"--{name.replace('_', '-')}" for name in _SEARCHED if getattr(job, name)]
+    if rows > FULL_SYSTEMS and asked == ["--checkpoint"]:
+        asked = []
+    if (job.dask or rows > MANY or streamed) and not job.without_data:
+        why = "because of --dask" if job.dask else f"landmarks in place of all pairs of {rows} rows"
+        return f"Nystroem{kind}CV", why
+    if asked:
+        return f"Kernel{kind}CV", f"because of {' and '.join(asked)}"
+    if job.time_budget is not None and rows > _FEW_ROWS and fixed_seconds(rows) > job.time_budget:
+        return f"Nystroem{kind}CV", f"landmarks, to keep --time-budget with {rows} rows"
+    return "AutoRegressor" if task == "regression" else "AutoClassifier", "the default"

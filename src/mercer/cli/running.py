@@ -18,14 +18,13 @@ import click
 
 from mercer.cli.fitting import (
     Fitted,
-    choose_model,
     fit,
     landmarks_for,
     refuse_unsupported,
     search_for,
     times_as_long,
 )
-from mercer.cli.hints import LEAKAGE, find_leaks, hints, log_hint
+from mercer.cli.hints import LEAKAGE, find_leaks, hints
 from mercer.cli.job import Job
 from mercer.cli.preparing import Prepared, prepare
 from mercer.cli.refusals import report_interrupts, say, warn
@@ -62,15 +61,12 @@ def run_fit(options: dict[str, Any]) -> None:
             if not job.as_json and not job.quiet:
                 lines = hints(table)
                 say("\n".join([data_words(table), *([""] if lines else []), *lines]) + "\n")
-            name, why = choose_model(
-                job, table.target.task, len(table.target.values), streamed=table.stream is not None
-            )
-            if job.report is not None and name.startswith("Nystroem"):
+            if job.report is not None and table.model.startswith("Nystroem"):
                 raise InputError(
-                    f"--report is not supported for {name} ({why}): this model does not store held-out predictions. "
-                    "Remove --report, or fit a sample of the rows."
+                    f"--report is not supported for {table.model} ({table.model_because}): this model does not store "
+                    "held-out predictions. Remove --report, or fit a sample of the rows."
                 )
-            fitted = fit(table, name, why)
+            fitted = fit(table)
             fitted = replace(fitted, warned=[*table.warned, *find_leaks(table, fitted.outcome), *fitted.warned])
         _write_progress(_CLEAR)
         summary = as_json(table, fitted, time.monotonic() - begin)
@@ -104,7 +100,7 @@ def _write_report(model: TableModel, table: Prepared, fitted: Fitted) -> None:
     )
     with show_activity("writing the report", quiet=job.quiet):
         write_report(
-            model, table.features, table.target.values, job.report, origin=origin, groups=table.groups,
+            model, table.features, table.y, job.report, origin=origin, groups=table.groups,
             evaluation=outcome if outcome.outer else None, sample_weight=table.weights,
         )  # fmt: skip
 
@@ -117,11 +113,8 @@ def _tell(table: Prepared, fitted: Fitted, model: TableModel) -> None:
         say(json.dumps(model.facts | paths, ensure_ascii=False))
         return
     if not job.quiet:
-        for line in fit_words(table, fitted, model):
-            say(line)
-        if job.loss == "auto" and getattr(fitted.model, "loss_", "") == "squared":
-            for line in log_hint(table):
-                say(line)
+        for text in fit_words(table, fitted, model):
+            say(text)
     for warning in fitted.warned:
         warn(warning)
     if not job.quiet:
@@ -177,12 +170,10 @@ def _refuse_replacing(table: Prepared) -> None:
     except MercerError:
         held, what = None, "is not a model file"
     if isinstance(held, TableModel):
-        columns, task = (
-            [column.name for column in held.columns],
-            "classification" if held.is_classifier else "regression",
-        )
+        columns = [column.name for column in held.columns]
+        task = "classification" if held.is_classifier else "regression"
         names = {held.target, held.row_id, *held.ignored, *columns} - {""}
-        if (held.target, task, names) == (job.target, table.target.task, set(table.reading.raw)):
+        if (held.target, task, names) == (job.target, table.task, set(table.reading.raw)):
             return
         what = f"holds the model of another table (it predicts {held.target!r}, by {task}, from {quoted(columns, 3)})"
     raise InputError(f"{job.out!r} {what}. Choose another --out, or replace it with --force.")
@@ -193,20 +184,18 @@ def run_explain(options: dict[str, Any]) -> None:
     job = Job.parse(options)
     with job.limits():
         table = prepare(job)
-        y = table.target.values
-        name, why = choose_model(job, table.target.task, len(y), streamed=table.stream is not None)
-        refuse_unsupported(table, name)
-        say(f"{data_words(table)}\n\n{name} ({why}).")
+        refuse_unsupported(table)
+        say(f"{data_words(table)}\n\n{table.model} ({table.model_because}).")
         for warning in table.warned:
             warn(warning)
-        if name.startswith("Auto"):
+        if table.model.startswith("Auto"):
             say(auto_plan(table))
-        elif name.startswith("Nystroem"):
-            search, rows = landmarks_for(table, name)
+        elif table.model.startswith("Nystroem"):
+            search, rows = landmarks_for(table)
             say(str(search.explain(*rows)))
         else:
-            search, Z = search_for(table, name)
-            say(str(search.explain(Z, y, table.weights, table.groups)))
+            search, Z = search_for(table)
+            say(str(search.explain(Z, table.y, table.weights, table.groups)))
             times = times_as_long(search, job)
             long = "about as long" if times == 1 else f"about {times} times as long"
             say(f"Nested cross-validation, which gives the error, comes on top and takes {long}.")
@@ -220,29 +209,25 @@ def fit_seconds(rows: int, columns: int, encoded: int) -> float:
 
 def auto_plan(table: Prepared) -> str:
     """What `fit` would do without settings, in words, with time and memory."""
-    rows, folds, budget = len(table.target.values), table.job.folds or 0, table.job.time_budget
+    rows, folds, budget = len(table.y), table.job.folds or 0, table.job.time_budget
     tuned, in_cells = min(rows, _TUNED_ON), rows > FULL_SYSTEMS
     columns, encoded = len(set(table.encoder.groups_)), len(table.encoder.names_out_)
     parts = [rows, *([rows * (folds - 1) // max(folds, 1)] * folds)]
     seconds = sum(fit_seconds(part, columns, encoded) for part in parts)
     if budget is not None:
         seconds = min(seconds, 1.2 * budget)
+    first = "In three folds: tune four to six kernels on the other rows; weigh them by how they predict the fold."
+    second = f"Tune the kernels with weight on {tuned} rows, choose alpha, and fit them to all {rows} rows."
+    judged, held = "three folds of step 2", 3 * rows**2
     if in_cells:
+        first = (
+            f"Tune four kernels with a width per column on {tuned} rows at a time; choose alpha in some of the cells."
+        )
+        second = "Solve the best kernels in cells of neighbouring rows, five folds left out in closed form; weigh them."
         judged, held = "five folds of step 3", _MEMBERS * rows * (encoded + 10)
-        steps = (
-            f"2. Tune four kernels with a width per column on {tuned} rows at a time; choose alpha in some of the "
-            "cells.\n3. Solve the best kernels in cells of neighbouring rows, five folds left out in closed form; "
-            "weigh them."
-        )
-    else:
-        judged, held = "three folds of step 2", 3 * rows**2
-        steps = (
-            "2. In three folds: tune four to six kernels on the other rows; weigh them by how they predict the fold.\n"
-            f"3. Tune the kernels with weight on {tuned} rows, choose alpha, and fit them to all {rows} rows."
-        )
     error = f"all steps repeated in {folds} outer folds" if folds else f"estimated from the {judged}"
     return (
-        f"1. Encode {len(table.encoder.columns_)} columns as {encoded} columns of numbers.\n{steps}\n"
+        f"1. Encode {len(table.encoder.columns_)} columns as {encoded} columns of numbers.\n2. {first}\n3. {second}\n"
         f"4. Error: {error}.\nTime: roughly {duration(seconds)}.\n"
         f"Memory: roughly {readable(8 * (_MATRICES * tuned**2 + held))}."
     )

@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from mercer.cli.fitting import Fitted
+from mercer.cli.hints import log_hint
 from mercer.cli.preparing import Prepared
 from mercer.data.rows import Estimator, YLike
 from mercer.estimators.auto_evaluation import stability_words
@@ -35,7 +36,7 @@ _IMPORTANT = 3  # columns that are named
 
 def data_words(table: Prepared) -> str:
     """The table, its columns and the target."""
-    reading, y, columns = table.reading, table.target.values, table.encoder.columns_
+    reading, y, columns = table.reading, table.y, table.encoder.columns_
     used = "" if len(y) == table.rows else f", {len(y)} of them used"
     what = "Parquet" if reading.kind == "Parquet" else f"{reading.kind} between cells"
     if table.labels:
@@ -50,7 +51,7 @@ def data_words(table: Prepared) -> str:
     lines = [
         f"{legible(reading.what)}: {table.rows} rows{used}, {len(reading.raw)} columns ({what}).",
         f"Target {legible(table.job.target)}: {values}.",
-        f"{table.target.task.capitalize()}: {table.target.why}.",
+        f"{table.task.capitalize()}: {table.task_because}.",
         "",
         columns_words(columns),
     ]
@@ -81,13 +82,15 @@ def columns_words(columns: list[Column]) -> str:
 
 def fit_words(table: Prepared, fitted: Fitted, whole: TableModel) -> Iterator[str]:
     """Texts about a fit: the model, its error, and what else is known about them."""
-    model, y, job = fitted.model, table.target.values, table.job
+    model, y, job = fitted.model, table.y, table.job
     yield choice_words(fitted)
     yield error_words(fitted.outcome, job.target, y, logs=job.loss == "log")
     by_fold = getattr(model, "fold_errors_", None)
     unstable = "" if by_fold is None else "".join(stability_words(by_fold, len(model.committee_.held_out)))
     labels = label_words(model, y, weighted=bool(job.class_weight))
     yield from filter(None, (getattr(model, "copies_", ""), unstable, labels, importance_words(whole, table)))
+    if job.loss == "auto" and getattr(model, "loss_", "") == "squared":
+        yield from log_hint(table)
 
 
 def choice_words(fitted: Fitted) -> str:
@@ -109,18 +112,15 @@ def member_words(members: Iterable[tuple[float, str]]) -> str:
     >>> member_words([(1.0, "Gaussian")])
     'Gaussian'
     """
-    words = [
-        (weight, re.sub(", (?!in cells|on landmarks)", " with ", name).replace(", ", " ")) for weight, name in members
-    ]
-    return words[0][1] if len(words) == 1 else " + ".join(f"{weight:.2f} {name}" for weight, name in words)
+    weights, names = zip(*members, strict=True)
+    words = [re.sub(", (?!in cells|on landmarks)", " with ", name).replace(", ", " ") for name in names]
+    return words[0] if len(words) == 1 else " + ".join(map("{:.2f} {}".format, weights, words))
 
 
 def error_words(outcome: Outcome, target: str, y: YLike, *, logs: bool = False) -> str:
     """The out-of-sample error, how it was estimated, the baseline, and the error in units of the target."""
     measure, share = outcome.measure, outcome.measure.share
-    kind, error = (
-        ("error", _number(outcome.error, share)) if measure.smaller_is_better else ("score", plain(outcome.error))
-    )
+    kind, error = "error" if measure.smaller_is_better else "score", _number(outcome.error, share)
     spread, base = _spread(outcome.error_standard_error, share), _number(outcome.baseline, share)
     alone = "the most common label" if share or y.dtype.kind != "f" else "the mean"
     alone = "the best single label" if measure == WEIGHTED_WRONG else alone
@@ -133,7 +133,7 @@ def error_words(outcome: Outcome, target: str, y: YLike, *, logs: bool = False) 
     held = held_out_of(y, outcome)
     if not outcome.useful:
         numbers = () if held is None or logs else (held.observed, held.predicted)
-        lines.append(doubt(_number(outcome.error, share) + spread, base, *numbers))
+        lines.append(doubt(error + spread, base, *numbers))
     elif held is not None:
         lines.append(
             f"In units of {legible(target)}: half of the predictions are off by less than {plain(held.half, 3)}, nine "
@@ -189,9 +189,7 @@ def importance_words(whole: TableModel, table: Prepared) -> str:
     if hasattr(whole.model, "relevance"):
         importance = whole.model.relevance()
     elif hasattr(whole.model, "cv_predictions_"):
-        subject = subject_of(
-            whole, table.features, table.target.values, target="", weights=table.weights, groups=table.groups
-        )
+        subject = subject_of(whole, table.features, table.y, target="", weights=table.weights, groups=table.groups)
         importance = {each.name: each.rise for each in influences(subject, fold_refits(subject))}
     else:
         return ""
@@ -241,22 +239,18 @@ def _is_number(value: Any) -> TypeGuard[float]:
 def as_json(table: Prepared, fitted: Fitted, seconds: float) -> dict[str, Any]:
     """The summary as plain values, for JSON and for the model file."""
     outcome, model, target = fitted.outcome, fitted.model, table.job.target
-    if hasattr(model, "committee_"):
-        choice: dict[str, Any] = {
-            "members": [
-                {"name": m.name, "kernel": repr(m.kernel), "alpha": float(m.alpha), "weight": float(m.weight)}
-                for m in model.members_
-            ]
-        }
-    else:
-        choice = {"kernel": repr(model.best_kernel_), "alpha": float(model.alpha_)}
+    members = [
+        {"name": m.name, "kernel": repr(m.kernel), "alpha": float(m.alpha), "weight": float(m.weight)}
+        for m in getattr(model, "members_", ())
+    ]
+    chosen = {"members": members} if members else {"kernel": repr(model.best_kernel_), "alpha": float(model.alpha_)}
     columns = [
         {"name": each.name, "kind": each.kind, "used": bool(each.outputs), "becomes": len(each.outputs)}
         | {"missing": each.missing, "why": each.why}
         for each in table.encoder.columns_
     ]
     numbers = {"value": outcome.error, "standard_error": outcome.error_standard_error, "baseline": outcome.baseline}
-    held = held_out_of(table.target.values, outcome)
+    held = held_out_of(table.y, outcome)
     if held is not None:
         numbers |= {"half_off_by": held.half, "nine_in_ten_off_by": held.most}
     facts: dict[str, Any] = {}
@@ -267,12 +261,12 @@ def as_json(table: Prepared, fitted: Fitted, seconds: float) -> dict[str, Any]:
         facts["target_writing"] = [writing.before, writing.after]
     return facts | {
         "table": table.reading.what,
-        "rows": len(table.target.values),
+        "rows": len(table.y),
         "target": target,
-        "task": table.target.task,
-        "why": table.target.why,
+        "task": table.task,
+        "why": table.task_because,
         "columns": columns,
-        "model": {"class": type(model).__name__, "why": fitted.why} | choice,
+        "model": {"class": type(model).__name__, "why": fitted.why, **chosen},
         "error": {
             "measure": outcome.measure.name,
             "how": outcome.how,
