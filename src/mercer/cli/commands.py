@@ -175,10 +175,8 @@ def fit(**options: Any) -> None:
 @_takes("model", "table", _APPLIED)
 @click.option("--out", default="-", metavar="FILE", help="A .csv, .tsv or .parquet file. Default: standard output.")
 @_takes(
-    {
-        "--interval CONFIDENCE": "Also write prediction intervals with this confidence, such as 0.9.",
-        "--id COLUMN": "Row identifiers to write beside the predictions.",
-    }
+    {"--interval CONFIDENCE": "Also write prediction intervals with this confidence, such as 0.9."},
+    {"--id COLUMN": "Row identifiers to write beside the predictions."},
 )
 def predict(**options: Any) -> None:
     """Predict the target of MODEL for every row of TABLE (CSV, TSV, Parquet, or - for standard input).
@@ -277,12 +275,9 @@ def demo(folder: str) -> None:
 @cli.command(short_help="Play with kernels on a page in the browser.")
 @click.argument("table", required=False)
 @_takes(
-    {
-        "--port N": "Port. Default: any that is free.",
-        "--no-browser": "Print the address only, and open no browser.",
-        "--export FOLDER": "Write the page and its tours as plain files for a web site, which need no server, and "
-        "stop.",
-    }
+    {"--port N": "Port. Default: any that is free."},
+    {"--no-browser": "Print the address only, and open no browser."},
+    {"--export FOLDER": "Write the page and its tours as plain files for a web site, which need no server, and stop."},
 )
 def lab(table: str | None, port: int | None, no_browser: bool, export: str | None) -> None:
     """Open a page in the browser, on this machine only, to play with kernels, alpha and points, or with TABLE.

@@ -88,11 +88,9 @@ def refuse_unsupported(table: Prepared) -> None:
         "--loss": job.loss != "auto",
         "--copies": job.copies is not None,
     }
-    for option, given in unwanted.items() if not name.startswith("Auto") else ():
-        if given:
-            raise InputError(
-                f"{option} is not supported for {name}. Remove {option}, or the options that selected {name}."
-            )
+    option = next((option for option, given in unwanted.items() if given), "")
+    if option and not name.startswith("Auto"):
+        raise InputError(f"{option} is not supported for {name}. Remove {option}, or the options that selected {name}.")
 
 
 def _fit_auto(table: Prepared) -> Result:

@@ -49,8 +49,7 @@ _SKEWED = 1.0  # skewness of a target from which on its logarithm is tried
 _TRIED_ON, _FOLDS = 500, 5  # rows that the logarithm is tried on, and in how many folds
 _WORTH = 0.97  # of the error without the logarithm: what that with it must be below
 _MOST = 3  # hints of one kind
-_COLUMNS = 200  # of numbers that are looked at
-_ROWS = 5000
+_COLUMNS, _ROWS = 200, 5000  # of numbers that are looked at
 _ZERO = 1e-9  # of a column's spread: what rounding leaves
 _PART = 1e-6  # the same, of what a column contributes
 _NAMED = 4  # columns in a command
@@ -272,10 +271,9 @@ def _code_words(what: str, values: Array) -> str:
     occur = [f"{plain(code)} occurs {'once' if n == 1 else f'{n} times'}" for code, n in counts.items() if n]
     if not occur:
         return ""
+    others = f"its other values ({plain(low)} to {plain(high)})"
     stand = "it stands for a missing value" if len(occur) == 1 else "they stand for missing values"
-    return (
-        f"Hint: {' and '.join(occur)} in {what}, far from its other values ({plain(low)} to {plain(high)}). If {stand},"
-    )
+    return f"Hint: {' and '.join(occur)} in {what}, far from {others}. If {stand},"
 
 
 def log_hint(table: Prepared) -> list[str]:
@@ -345,10 +343,8 @@ def alike(encoder: TableEncoder, features: Mapping[str, Cells]) -> list[str]:
             copies[column.name] = first[key]
     numbers = [column.name for column in used if column.kind == "number" and column.name not in copies][:_COLUMNS]
     sums = _combinations({name: features[name].values for name in numbers})
-    return [
-        *(f"Column {name!r} is a copy of {other!r}." for name, other in copies.items()),
-        *(f"Column {name!r} is computed from other columns: {formula}." for name, formula in sums.items()),
-    ]
+    words = [f"Column {name!r} is a copy of {other!r}." for name, other in copies.items()]
+    return words + [f"Column {name!r} is computed from other columns: {text}." for name, text in sums.items()]
 
 
 def _combinations(columns: Mapping[str, Array]) -> dict[str, str]:

@@ -82,11 +82,10 @@ class Job:
                 parse(text)
             elif text.strip().lower() not in FAMILIES:
                 raise InputError(f"There is no kernel {text!r}. {nearest(text.strip().lower(), FAMILIES)}")
-        readers = {
-            "scoring": _parse_scoring, "alphas": _parse_alphas, "memory_limit": _parse_size, "kinds": _parse_kinds,
-            "separator": parse_separator,
-        }  # fmt: skip
-        return cls(**options | {name: read(options[name]) for name, read in readers.items()})
+        scoring, alphas = _parse_scoring(options["scoring"]), _parse_alphas(options["alphas"])
+        memory_limit, kinds = _parse_size(options["memory_limit"]), _parse_kinds(options["kinds"])
+        parsed = {"scoring": scoring, "alphas": alphas, "memory_limit": memory_limit, "kinds": kinds}
+        return cls(**options | parsed | {"separator": parse_separator(options["separator"])})
 
     @property
     def read_as(self) -> dict[str, str]:

@@ -7,7 +7,7 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -44,6 +44,8 @@ _BINS = 5  # of predicted probabilities
 _TINY = 1e-12
 _DUST = 1e-9  # of the error: what rounding leaves
 
+Estimate: TypeAlias = Callable[[Array, Array | None], tuple[Array, Array]]
+Answer: TypeAlias = dict[str, Array]  # the columns that are written: predictions and what is beside them
 # What is wrong in each row; errors with their standard errors, and tables of more, by what they are called.
 Scores: TypeAlias = tuple[Array, dict[str, tuple[float, float]], dict[str, tuple[list[str], list[tuple[Any, ...]]]]]
 
@@ -118,10 +120,8 @@ def read_both(options: dict[str, Any]) -> tuple[TableModel, Reading]:
     try:
         table = pa.concat_tables(parts.blocks(parts.names), promote_options="permissive")
     except pa.ArrowException as error:
-        raise InputError(
-            f"The Parquet files of {parts.what} cannot be read as one table: {one_line(error)}. Save every file with "
-            "the same column types."
-        ) from None
+        why, way_out = one_line(error), "Save every file with the same column types."
+        raise InputError(f"The Parquet files of {parts.what} cannot be read as one table: {why}. {way_out}") from None
     return model, arrow_reading(table, parts.what, Rules(**how))
 
 
@@ -180,7 +180,7 @@ def _tell_strangers(report: EncoderReport) -> None:
 
 def predict_table(
     model: TableModel, table: Reading, drop: tuple[str, ...], row_id: str | None, confidence: float | None
-) -> tuple[dict[str, Array], EncoderReport]:
+) -> tuple[Answer, EncoderReport]:
     """The columns of the answer by name, and what is unlike the training table."""
     for name in drop:
         table.exactly(name)
@@ -190,22 +190,18 @@ def predict_table(
     if hasattr(type(model.model), "tells"):
         model.model.tells = False  # of rows unlike those of training: the report does
     rows, pipeline = model.fitting(taken), model.pipeline  # which does not tell of them, either
-    answer: dict[str, Array] = {}
+    answer: Answer = {}
     first = row_id or (model.row_id if model.row_id in table.raw else None)
     if first:
         answer[first] = np.fromiter(table.exactly(first), dtype=object, count=table.rows)
     if first == "prediction":
-        raise InputError(
-            "The id column must not be called 'prediction': the column of predictions has this name. Rename the id "
-            "column."
-        )
+        why = "the column of predictions has this name"
+        raise InputError(f"The id column must not be called 'prediction': {why}. Rename the id column.")
     answer["prediction"] = pipeline.predict(rows)
     if confidence is not None:
         if model.is_classifier:
-            raise InputError(
-                "--interval needs a regression model; this model is a classifier. Remove --interval: class "
-                "probabilities are always written."
-            )
+            way_out = "Remove --interval: class probabilities are always written."
+            raise InputError(f"--interval needs a regression model; this model is a classifier. {way_out}")
         if not hasattr(model.model, "predict_interval"):
             kind = type(model.model).__name__
             raise InputError(f"--interval is not supported for {kind} models. Remove --interval.")
@@ -216,7 +212,7 @@ def predict_table(
     return answer, report
 
 
-def write(answer: dict[str, Array], out: str) -> None:
+def write(answer: Answer, out: str) -> None:
     """To a CSV or Parquet file by its ending, which appears whole or not at all; to standard output for "-".
 
     Files and pipes get every cell as it is; a terminal gets what it can show.
@@ -236,7 +232,7 @@ def write(answer: dict[str, Array], out: str) -> None:
     write_whole(Path(out), [content], "table")
 
 
-def as_csv(answer: dict[str, Array], separator: str = ",") -> str:
+def as_csv(answer: Answer, separator: str = ",") -> str:
     """CSV with numbers that read back exactly.
 
     >>> import numpy as np
@@ -258,7 +254,7 @@ def _cell(value: Any) -> str:
     return "" if value is None else repr(value) if isinstance(value, float) else str(value)
 
 
-def _as_parquet(answer: dict[str, Array]) -> bytes:
+def _as_parquet(answer: Answer) -> bytes:
     """Parquet; strings where pyarrow has no type for all values of a column."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -300,7 +296,7 @@ def _label_texts(cells: Iterable[Any]) -> Array:
 
 
 def score_table(
-    model: TableModel, table: Reading, answer: dict[str, Array], confidence: float | None, group: str | None = None
+    model: TableModel, table: Reading, answer: Answer, confidence: float | None, group: str | None = None
 ) -> Outcome:
     """How good the predictions are on the rows with a target.
 
@@ -323,12 +319,11 @@ def score_table(
     if model.is_classifier:
         measure, base = WRONG, 1.0 - np.unique(y, return_counts=True)[1].max() / len(y)
         off, measures, tables = _score_labels(model, y, answer, groups, notes)
-        error, by = _mean(off, groups)
-        header, numbers_of = ["% wrong", "+-"], _percent
+        (error, by), header, numbers_of = _mean(off, groups), ["% wrong", "+-"], _percent
     else:
         measure, base = ROOT_MEAN_SQUARE, float(np.std(y))
         off, measures, tables = _score_numbers(y, answer, confidence, groups)
-        error, by = _root(off, groups)
+        error, by = _mean(off, groups, root_mean_square)
         header, numbers_of = ["root mean squared error", "+-", "mean of prediction - target"], _root_and_bias
     if groups is not None:
         names, counts = np.unique(groups, return_counts=True)
@@ -344,14 +339,15 @@ def score_table(
     )  # fmt: skip
 
 
-def _score_numbers(y: Array, answer: dict[str, Array], confidence: float | None, groups: Array | None) -> Scores:
+def _score_numbers(y: Array, answer: Answer, confidence: float | None, groups: Array | None) -> Scores:
     """Residuals, and errors of numbers."""
     off = answer["prediction"] - y
-    (error, by), (bias, bias_by), variance = _root(off, groups), _mean(off, groups), float(np.var(y))
+    (error, by), (bias, bias_by) = _mean(off, groups, root_mean_square), _mean(off, groups)
+    variance, bias = float(np.var(y)), bias if abs(bias) > _DUST * error else 0.0
     measures = {
         "root mean squared error": (error, by),
         "mean absolute error": _mean(np.abs(off), groups),
-        "mean of prediction - target": (bias if abs(bias) > _DUST * error else 0.0, bias_by),
+        "mean of prediction - target": (bias, bias_by),
         "R2": (1.0 - float(np.mean(off**2)) / variance if variance else math.nan, math.nan),
     }
     if confidence is not None:
@@ -360,9 +356,7 @@ def _score_numbers(y: Array, answer: dict[str, Array], confidence: float | None,
     return off, measures, {}
 
 
-def _score_labels(
-    model: TableModel, y: Array, answer: dict[str, Array], groups: Array | None, notes: list[str]
-) -> Scores:
+def _score_labels(model: TableModel, y: Array, answer: Answer, groups: Array | None, notes: list[str]) -> Scores:
     """Which labels are wrong; errors of labels and probabilities, recall and precision, and calibration."""
     labels, predicted = _label_texts(model.model.classes_).tolist(), _label_texts(answer["prediction"])
     shares = np.column_stack([answer[f"probability_{label}"] for label in model.model.classes_])
@@ -382,7 +376,7 @@ def _score_labels(
     measures["Brier score"] = _mean(squares / (2.0 if len(labels) == 2 else 1.0), known_groups)
     if len(labels) == 2 and 0 < hits[:, 1].sum() < len(hits):
         measures[f"AUC of {labels[1]}"] = _auc(shares[known][:, 1], hits[:, 1] > 0)
-    per_class = []
+    per_class: list[tuple[Any, ...]] = []
     for label in labels:
         rows, named, right = (int(marks.sum()) for marks in (y == label, predicted == label, ~wrong & (y == label)))
         recall, precision = (100.0 * right / count if count else math.nan for count in (rows, named))
@@ -390,60 +384,38 @@ def _score_labels(
     # the predicted label is not the most probable one where classes have weights
     sure = shares[np.arange(len(y)), [labels.index(label) for label in predicted]]
     bins = np.minimum((sure * _BINS).astype(int), _BINS - 1)
-    calibration = [
-        (
-            f"{b / _BINS:.1f} to {(b + 1) / _BINS:.1f}",
-            int(own.sum()),
-            *(100 * float(v[own].mean()) for v in (sure, ~wrong)),
-        )
-        for b in range(_BINS)
-        if (own := bins == b).any()
-    ]
+    calibration: list[tuple[Any, ...]] = []
+    for b in np.unique(bins).tolist():
+        own = bins == b
+        means = (100 * float(marks[own].mean()) for marks in (sure, ~wrong))
+        calibration.append((f"{b / _BINS:.1f} to {(b + 1) / _BINS:.1f}", int(own.sum()), *means))
     title = "Calibration (probability of the predicted class, and how often it was right)"
-    return (
-        wrong,
-        measures,
-        {
-            "Per class": (["class", "rows", "recall %", "precision %"], per_class),
-            title: (["probability", "rows", "mean predicted %", "% right"], calibration),
-        },
-    )
+    tables = {"Per class": (["class", "rows", "recall %", "precision %"], per_class)}
+    tables[title] = ["probability", "rows", "mean predicted %", "% right"], calibration
+    return wrong, measures, tables
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
     """The scores of a table as plain values, for JSON."""
-    measures = {
-        name: {"value": _finite(value), "standard_error": _finite(by)} for name, (value, by) in outcome.measures.items()
-    }
-    tables = {
-        title: [dict(zip(header, map(_finite, row), strict=True)) for row in rows]
-        for title, (header, rows) in outcome.tables.items()
-    }
+
+    def named(header: Iterable[str], row: Sequence[object]) -> dict[str, object]:
+        nothing = (isinstance(value, float) and not math.isfinite(value) for value in row)
+        return {name: None if none else value for name, value, none in zip(header, row, nothing, strict=True)}
+
+    measures = {name: named(("value", "standard_error"), pair) for name, pair in outcome.measures.items()}
+    tables = {title: [named(header, row) for row in rows] for title, (header, rows) in outcome.tables.items()}
     return {"rows": outcome.rows, "measures": measures, "tables": tables, "notes": list(outcome.notes)}
 
 
-def _finite(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _mean(values: Array, groups: Array | None = None, estimate: Estimate = mean_with_error) -> tuple[float, float]:
+    """A mean, or another estimate, and its standard error: over rows, or over groups if that is larger."""
+    column = values.astype(np.float64)[:, None]
+    (value,), (by,) = estimate(column, None)
+    return float(value), float(by) if groups is None else float(np.fmax(by, estimate(column, groups)[1][0]))
 
 
-def _larger_error(estimate: Callable[[Array | None], tuple[Array, Array]], groups: Array | None) -> tuple[float, float]:
-    """An estimate and its standard error: over rows, or over groups of dependent rows if that is larger."""
-    (value,), (by,) = estimate(None)
-    return float(value), float(by) if groups is None else float(np.fmax(by, estimate(groups)[1][0]))
-
-
-def _mean(values: Array, groups: Array | None = None) -> tuple[float, float]:
-    """A mean and its standard error."""
-    return _larger_error(lambda clusters: mean_with_error(values.astype(np.float64)[:, None], clusters), groups)
-
-
-def _root(off: Array, groups: Array | None = None) -> tuple[float, float]:
-    """The root of a mean square, and its standard error."""
-    return _larger_error(lambda clusters: root_mean_square(off[:, None], clusters), groups)
-
-
-def _root_and_bias(off: Array) -> tuple[float, float, float]:
-    return *_root(off), float(off.mean())
+def _root_and_bias(off: Array) -> tuple[float, ...]:
+    return *_mean(off, None, root_mean_square), float(off.mean())
 
 
 def _percent(marks: Array, groups: Array | None = None) -> tuple[float, float]:

@@ -137,7 +137,8 @@ def _read_all(job: Job) -> tuple[LongLook, list[str]]:
         too_large=TOO_LARGE,
     )
     names = feature_names(job, table.raw, table.what, table.exactly)
-    gaps = {name: table.gaps(name) for name in (*job.always_there, *_without_gaps(job, names))}
+    looked_at = [*job.always_there, *(names if job.missing in {"drop", "refuse"} else [])]
+    gaps = {name: table.gaps(name) for name in looked_at}
     return LongLook(table, np.arange(table.rows), table.columns, table, gaps, Rules()), names
 
 
@@ -152,13 +153,11 @@ def _read_sample(job: Job, table: LongTable) -> tuple[LongLook, list[str]]:
     if job.time is not None:
         raise InputError(f"--time {blocks}. Fit fewer rows, or remove --time.")
     if job.without_data:
-        raise InputError(
-            f"--without-data {blocks}: their Nystroem model stores some of the training rows, its landmarks. Remove "
-            "--without-data, or fit a smaller table."
-        )
+        why = "their Nystroem model stores some of the training rows, its landmarks"
+        raise InputError(f"--without-data {blocks}: {why}. Remove --without-data, or fit a smaller table.")
     names = feature_names(job, table.names, table.what, known)
     how = Rules(**_settings(job), endless=job.missing not in {None, "refuse"})
-    return look_at(table, how, job.always_there, _without_gaps(job, names)), names
+    return look_at(table, how, job.always_there, names if job.missing in {"drop", "refuse"} else []), names
 
 
 def _settings(job: Job) -> dict[str, Any]:
@@ -167,11 +166,6 @@ def _settings(job: Job) -> dict[str, Any]:
         "kinds": job.read_as, "unused": job.columns_to_skip, "decimal": job.decimal, "date_format": job.date_format,
         "strict": job.strict or job.always_there,
     }  # fmt: skip
-
-
-def _without_gaps(job: Job, names: list[str]) -> list[str]:
-    """The features in which gaps are looked for before the fit."""
-    return names if job.missing in {"drop", "refuse"} else []
 
 
 def feature_names(job: Job, names: Collection[str], what: str, column: Callable[[str], object]) -> list[str]:
@@ -286,10 +280,8 @@ def choose_target(table: Reading, job: Job, rows: Array, notes: list[str]) -> Ta
         labels = labels.astype(np.int64) if whole else np.array([as_label(number) for number in labels])
         return _label_target(what, labels, by_task or "its values are numbers, but only two distinct ones")
     if whole and len(distinct) == len(labels) and (np.diff(labels) == 1).all():
-        first = ", ".join(map(as_label, labels[:3]))
-        raise InputError(
-            f"{what} looks like a row number ({first}, ...). Choose another target, or use --task regression."
-        )
+        first = ", ".join([*map(as_label, labels[:3]), "..."])
+        raise InputError(f"{what} looks like a row number ({first}). Choose another target, or use --task regression.")
     few = "; if they are labels, use --task classification" * (whole and len(distinct) <= _FEW)
     return labels, "regression", f"its values are numbers, {len(distinct)} distinct{few}"
 
@@ -298,10 +290,8 @@ def _label_target(what: str, labels: Array, why: str) -> Target:
     """The labels; an error if they name rows, or if one is too rare."""
     distinct, counts = np.unique(labels, return_counts=True)
     if len(distinct) > 2 and 2 * len(distinct) > labels.size:
-        raise InputError(
-            f"{what} has too many classes: {len(distinct)} distinct labels in {len(labels)} rows. If the target is "
-            "numeric, use --task regression."
-        )
+        got, way_out = f"{len(distinct)} distinct labels in {len(labels)} rows", "use --task regression"
+        raise InputError(f"{what} has too many classes: {got}. If the target is numeric, {way_out}.")
     least, must_be = int(counts.min()), f"labels with at least {_FEWEST_OF_LABEL} rows each"
     got, way_out = f"{least} for {str(distinct[counts.argmin()])!r}", "To drop such rows, use --rare-labels drop."
     refuse_if(least < _FEWEST_OF_LABEL, what, must_be, got, way_out)
@@ -321,10 +311,8 @@ def check_groups(table: Reading, job: Job, rows: Array, notes: list[str]) -> Arr
         return None
     cells = table.exactly(job.group)
     groups = np.array([str(cells[row]) for row in rows])
-    count, way_out = (
-        len(np.unique(groups)),
-        "All rows of a group are in the same fold, and at least 3 folds are needed.",
-    )
+    count = len(np.unique(groups))
+    way_out = "All rows of a group are in the same fold, and at least 3 folds are needed."
     refuse_if(count < 3, f"--group {job.group}", "a column with at least 3 distinct values", f"{count}", way_out)
     notes.append(f"--group {job.group}: {count} groups; rows of one group are in the same fold.")
     return groups

@@ -62,10 +62,9 @@ def run_fit(options: dict[str, Any]) -> None:
                 lines = hints(table)
                 say("\n".join([data_words(table), *([""] if lines else []), *lines]) + "\n")
             if job.report is not None and table.model.startswith("Nystroem"):
-                raise InputError(
-                    f"--report is not supported for {table.model} ({table.model_because}): this model does not store "
-                    "held-out predictions. Remove --report, or fit a sample of the rows."
-                )
+                why = f"({table.model_because}): this model does not store held-out predictions"
+                way_out = "Remove --report, or fit a sample of the rows."
+                raise InputError(f"--report is not supported for {table.model} {why}. {way_out}")
             fitted = fit(table)
             fitted = replace(fitted, warned=[*table.warned, *find_leaks(table, fitted.outcome), *fitted.warned])
         _write_progress(_CLEAR)

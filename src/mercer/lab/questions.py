@@ -71,9 +71,8 @@ def read_question(asked: object) -> Question:
     at = _words(at, 2 * _MOST_WORDS) if isinstance(X, list) else _rows(at, MOST_PLACES, "places", X.shape[1])
     loss, known, kind = asked.get("loss", "squared"), _LOSSES[labels], "labels" if labels else "numbers"
     refuse_if(loss not in known, f"The loss of {kind}", f"one of {', '.join(map(repr, known))}", repr(loss)[:40])
-    return Question(
-        X, y, labels, read_kernel(asked.get("kernel")), float(alpha), asked.get("intercept") is True, at, loss
-    )
+    kernel, intercept = read_kernel(asked.get("kernel")), asked.get("intercept") is True
+    return Question(X, y, labels, kernel, float(alpha), intercept, at, loss)
 
 
 def read_kernel(text: object) -> Kernel:

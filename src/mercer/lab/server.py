@@ -205,10 +205,10 @@ class Lab:
         try:
             if what == "table":
                 key, upload = self.uploads.read(raw, _file_name(unquote(headers.get("x-name", ""))))
-                return _json({"key": key, **upload.description()})
+                return JSONResponse(plain({"key": key, **upload.description()}))
             asked = _parse_request(raw)
             found = answer(what, asked) if what in ANSWERS else self._own[what](asked)
-            return found if isinstance(found, Response) else _json(found)
+            return found if isinstance(found, Response) else JSONResponse(plain(found))
         except RecursionError:
             words = "The request is nested too deeply."
         except MercerError as error:
@@ -252,10 +252,6 @@ async def _body(request: Request, most: int) -> bytes | None:
             return None
         pieces.append(piece)
     return b"".join(pieces)
-
-
-def _json(found: object) -> Response:
-    return JSONResponse(plain(found))
 
 
 def _error_response(words: str, status: int) -> Response:
