@@ -1,6 +1,6 @@
 """Help, proofs, plans, files, and one sentence for whatever is wrong.
 
-Covers: cli.options.
+Covers: cli.job.
 """
 
 import json

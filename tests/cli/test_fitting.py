@@ -1,11 +1,9 @@
-"""From a table to predictions with two commands.
-
-Covers: cli.choices.
-"""
+"""From a table to predictions with two commands."""
 
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +11,8 @@ from cli_tables import FAST, houses
 from sklearn.pipeline import Pipeline
 
 from mercer import load
-from mercer.cli.choices import choose_model
+from mercer.cli.job import Job
+from mercer.cli.preparing import choose_model
 from refusals import tells
 
 pytestmark = pytest.mark.slow
@@ -292,11 +291,12 @@ def test_important_columns_of_searches_are_told(run, folder):
 
 
 def test_a_time_budget_that_automatic_models_cannot_keep_takes_landmarks():
+    job = Job("table.csv", "y", time_budget=5.0)
     for task, name in (("regression", "NystroemRidgeCV"), ("classification", "NystroemRidgeClassifierCV")):
-        assert choose_model(task, {"time_budget": 5.0}, 20_000)[0] == name
-    assert choose_model("regression", {"time_budget": 5.0}, 1000)[0] == "AutoRegressor"
-    assert choose_model("regression", {"time_budget": 900.0}, 20_000)[0] == "AutoRegressor"
-    assert choose_model("regression", {"time_budget": 5.0, "rule": "one_se"}, 20_000)[0] == "KernelRidgeCV"
+        assert choose_model(job, task, 20_000)[0] == name
+    assert choose_model(job, "regression", 1000)[0] == "AutoRegressor"
+    assert choose_model(replace(job, time_budget=900.0), "regression", 20_000)[0] == "AutoRegressor"
+    assert choose_model(replace(job, rule="one_se"), "regression", 20_000)[0] == "KernelRidgeCV"
 
 
 def test_another_loss_of_a_skewed_target_is_named_and_its_logarithm_not_tried(run, folder, rng):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from mercer.cli.hints import errors_with_logarithm, hints, log_hint
-from mercer.cli.options import TableOptions
+from mercer.cli.job import Job
 from mercer.cli.preparing import prepare
 from refusals import tells
 
@@ -19,11 +19,11 @@ def table(rng):
 
 def prepared(table, folder, **said):
     table.to_csv(folder / "table.csv", index=False)
-    return prepare(str(folder / "table.csv"), TableOptions("y", **said))
+    return prepare(Job(str(folder / "table.csv"), "y", **said))
 
 
 def told(table, folder, **said):
-    return hints(prepared(table, folder, **said), TableOptions("y", **said))
+    return hints(prepared(table, folder, **said))
 
 
 def with_column(name, values, rng, effect=None):

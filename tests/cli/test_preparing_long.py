@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from mercer.cli.options import TableOptions
+from mercer.cli.job import Job
 from mercer.cli.preparing import prepare
 from mercer.errors import InputError
 from mercer.models import load
@@ -43,7 +43,7 @@ def long(folder, monkeypatch):
     """A table in one file and in two, read in passes of 200 rows when it has more than 500."""
     monkeypatch.setattr("mercer.cli.preparing.LONG", 500)
     monkeypatch.setattr("mercer.tables.parquet._AT_ONCE", 200)
-    monkeypatch.setattr("mercer.cli.choices.MANY", 500)
+    monkeypatch.setattr("mercer.cli.preparing.MANY", 500)
     made = table()
     parquet.write_table(made, "long.parquet", row_group_size=250)
     (folder / "parts").mkdir()
@@ -109,7 +109,7 @@ def test_a_long_table_refuses_what_it_cannot_give(run, long):
 def test_files_of_a_directory_must_have_the_same_columns(long):
     parquet.write_table(table().select(["size", "price"]), "parts/c.parquet")
     with pytest.raises(InputError, match=r"c\.parquet must have the same columns as a\.parquet"):
-        prepare("parts", TableOptions("price"))
+        prepare(Job("parts", "price"))
 
 
 def test_other_files_are_left_to_their_readers(long):

@@ -132,7 +132,7 @@ def test_a_column_of_texts_is_learned_from(run, folder):
 
 @pytest.mark.slow
 def test_many_rows_are_fitted_by_landmarks_and_it_says_so(run, folder, monkeypatch):
-    monkeypatch.setattr("mercer.cli.choices.MANY", 300)
+    monkeypatch.setattr("mercer.cli.preparing.MANY", 300)
     (folder / "many.csv").write_text(houses(400))
     words = ("many.csv", "--target", "price", "--kernel", "gaussian(3)", "--alphas", "0.01,0.1,1", "--folds", "3")
     said = run("fit", *words, "--force").stdout

@@ -63,7 +63,7 @@ def test_labels_weights_and_groups_have_reports_too(run, tmp_path):
 
 
 def test_models_on_landmarks_have_no_report_and_say_so_before_the_work(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("mercer.cli.choices.MANY", 30)
+    monkeypatch.setattr("mercer.cli.preparing.MANY", 30)
     assert tells(run("--report", "r.html", code=2).stderr, "--report", "36")
     assert not (tmp_path / "model.mercer").exists()
 

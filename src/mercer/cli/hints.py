@@ -1,21 +1,27 @@
-"""Hints beside a fit: properties of a table that change the error or its estimate, and the option for each."""
+"""Hints beside a fit: what a table has that changes the error or its estimate, copies and target leakage included."""
 
 from __future__ import annotations
 
 import re
 import shlex
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg import qr
 
-from mercer.cli.options import TableOptions
-from mercer.cli.preparing import Prepared
 from mercer.data.rows import Array
 from mercer.errors import MercerWarning, printable
-from mercer.tables import Column
-from mercer.tables.cells import Cells
+from mercer.selection.outcome import Outcome
+from mercer.tables import Column, TableEncoder
+from mercer.tables.cells import Cells, texts_of
 from mercer.text import counted, legible, listed, plain
+
+if TYPE_CHECKING:
+    from mercer.cli.preparing import Prepared
+
+LEAKAGE = "Possible target leakage: "
 
 # Numbers that stand for missing values: -1, and 7, 8 or 9 written once to six times, positive ones at least twice.
 _CODES = [-1.0, *(-float(digit * times) for digit in "789" for times in range(1, 7))]
@@ -43,23 +49,61 @@ _SKEWED = 1.0  # skewness of a target from which on its logarithm is tried
 _TRIED_ON, _FOLDS = 500, 5  # rows that the logarithm is tried on, and in how many folds
 _WORTH = 0.97  # of the error without the logarithm: what that with it must be below
 _MOST = 3  # hints of one kind
+_COLUMNS, _ROWS = 200, 5000  # of numbers that are looked at
+_ZERO = 1e-9  # of a column's spread: what rounding leaves
+_PART = 1e-6  # the same, of what a column contributes
+_NAMED = 4  # columns in a command
+_ALL = 0.9999  # of the variance: what is left may be rounding
+_ROWS_FOR_EACH = 4  # rows for each column of a formula, so that it is no chance
 
 
-def hints(table: Prepared, options: TableOptions) -> list[str]:
+def hints(table: Prepared) -> list[str]:
     """Sentences about ids, groups, times and codes for missing values that nothing was said about."""
     if table.stream is not None:
         return []
-    roles = {column.name: _role(column, table) for column in table.encoder.columns_}
-    return [
-        *_ids(roles, options),
-        *_groups(roles, table, options),
-        *_times(roles, table, options),
-        *_codes(table, options.target),
+    job, columns = table.job, table.encoder.columns_
+    roles = {column.name: _role(column, table) for column in columns}
+    ids = [
+        f"Hint: {legible(name)} is another whole number in every row, and is used as a feature. If it only names the "
+        f"rows, use {_option('--id', name)}."
+        for name, role in roles.items()
+        if role == "id" and job.row_id is None
     ]
+    if job.group is not None or job.time is not None:
+        return [*ids[:_MOST], *_codes(table)]
+    groups = [_group_words(column, table) for column in columns if roles[column.name] == "group"]
+    times = [column.name for column in columns if not roles[column.name] and _orders_rows(column, table)]
+    orders = [
+        f"Hint: rows are in the order of {legible(name)}. To predict later rows, use {_option('--time', name)}: the "
+        "error is then that of predicting the future."
+        for name in times[:1]
+    ]
+    return [*ids[:_MOST], *groups[:_MOST], *orders, *_codes(table)]
 
 
 def _option(name: str, column: str) -> str:
     return f"{name} {shlex.quote(printable(column))}"
+
+
+def _group_words(column: Column, table: Prepared) -> str:
+    counts = np.unique(table.features[column.name].present, return_counts=True)[1]
+    name, rows = legible(column.name), counted(round(float(np.median(counts))), "row")
+    option = _option("--group", column.name) + " --missing drop" * bool(column.missing)
+    return (
+        f"Hint: {name} has {len(counts)} values, about {rows} each. If the rows of one {name} belong together, use "
+        f"{option}; otherwise the error may be too low."
+    )
+
+
+def _orders_rows(column: Column, table: Prepared) -> bool:
+    """Whether the rows are in the order of a column of dates or whole numbers."""
+    values = table.features[column.name].values
+    if column.missing or not column.outputs or column.kind not in {"date", "number"}:
+        return False
+    date, steps = column.kind == "date", np.diff(values)
+    in_order = (steps >= 0).all() or (date and (steps <= 0).all())
+    whole = date or bool((values == np.floor(values)).all())
+    return bool(in_order) and whole and len(steps) > _FEWEST and len(np.unique(values)) >= _TIMES
 
 
 # -- ids --------------------------------------------------------------------------------------------
@@ -94,21 +138,21 @@ def _role(column: Column, table: Prepared) -> str:
     Measured quantities fail the last lines: what they tell, neighbouring values tell alike. In a table of more than 100
     columns, numbers are judged by their names alone.
     """
-    cells = table.features[column.name]
-    known = column.kind in {"number", "category", "identifier", "text"} and cells.family in {"number", "text"}
+    cells, named = table.features[column.name], says_id(column.name)
+    numbers = cells.family == "number"
+    known = column.kind in {"number", "category", "identifier", "text"} and (numbers or cells.family == "text")
     if not known or 20 * column.missing > len(cells) or len(cells.present) < _FEWEST:
         return ""
     values, counts = np.unique(cells.present, return_counts=True)
-    whole = cells.family == "number" and bool((values == np.floor(values)).all())
-    if cells.family == "number" and not whole:
+    if numbers and not (values == np.floor(values)).all():
         return ""
-    if whole and len(values) == len(cells) and column.outputs:
-        return "id" if says_id(column.name) or _name_rows(table, cells) else ""
+    if numbers and len(values) == len(cells) and column.outputs:
+        return "id" if named or _name_rows(table, cells) else ""
     if counts.mean() < _ROWS_EACH[0]:
         return ""
-    if says_id(column.name) and len(values) >= _NAMED_IDS:
+    if named and len(values) >= _NAMED_IDS:
         return "group"
-    if whole:
+    if numbers:
         even = counts.max() <= _MOST_COMMON * np.median(counts)
         ids = even and len(values) >= _FEWEST and _may_be_ids(table, values) and _levels_alone(table, cells)
     elif np.mean([bool(_CODED.fullmatch(level)) for level in cells.levels]) > _NEARLY_ALL:
@@ -137,11 +181,16 @@ def says_id(name: str) -> bool:
 
 def _name_rows(table: Prepared, cells: Cells) -> bool:
     """Whether different whole numbers, in no order, are as long as each other or dense, and their order is free."""
-    steps, low, high = np.diff(cells.values), int(cells.values.min()), int(cells.values.max())
+    from scipy.stats import spearmanr
+
+    values = cells.values
+    steps, low, high = np.diff(values), int(values.min()), int(values.max())
     in_order = (steps >= 0).all() or (steps <= 0).all()
-    alike = len(str(low)) == len(str(high)) >= 4 or high - low < 1.5 * len(cells)  # digits; a permutation with gaps
-    ids = low >= 0 and not in_order and alike and _may_be_ids(table, np.sort(cells.values))
-    return bool(ids) and _order_is_free(table, cells.name)
+    dense = len(str(low)) == len(str(high)) >= 4 or high - low < 1.5 * len(cells)  # digits; a permutation with gaps
+    if low < 0 or in_order or not dense or not _may_be_ids(table, np.sort(values)):
+        return False
+    ours = values[:: 1 + len(values) // _LOOKED_AT[0]]
+    return all(spearmanr(ours, other).pvalue > _CHANCE for other in _others(table, cells.name) if np.ptp(other))
 
 
 def _may_be_ids(table: Prepared, values: Array) -> bool:
@@ -149,35 +198,22 @@ def _may_be_ids(table: Prepared, values: Array) -> bool:
 
     A scale is years, even steps of more than one, or a small range with few gaps.
     """
-    if len(table.encoder.columns_) > _WIDE:
-        return False
     steps, low, high = np.diff(values), values[0], values[-1]
     years = _YEARS[0] <= low and high <= _YEARS[1] and np.median(steps) <= 10  # a census in ten
     small = low >= 0 and high <= _SMALL_RANGE and 2 * len(values) > high - low + 1
     even = steps[0] > 1 and (steps == steps[0]).all()
-    return not (years or small or even)
+    return not (len(table.encoder.columns_) > _WIDE or years or small or even)
 
 
 def _others(table: Prepared, name: str) -> Iterator[Array]:
     """The target, and the other columns of numbers, of at most 4000 rows."""
-    most, columns = _LOOKED_AT
-    rows = slice(None, None, 1 + len(table.target.values) // most)
-    yield (
-        np.unique(table.target.values, return_inverse=True)[1][rows]
-        if table.target.task == "classification"
-        else (table.target.values[rows])
-    )
-    for other in [each for each in table.encoder.columns_ if each.scale is not None and each.name != name][:columns]:
-        cells = table.features[other.name]
-        yield np.where(cells.missing, other.scale.fill, cells.values)[rows]  # type: ignore[union-attr]
-
-
-def _order_is_free(table: Prepared, name: str) -> bool:
-    """Whether no other column, nor the target, rises or falls with this one."""
-    from scipy.stats import spearmanr
-
-    ours = table.features[name].values[:: 1 + len(table.target.values) // _LOOKED_AT[0]]
-    return all(spearmanr(ours, other).pvalue > _CHANCE for other in _others(table, name) if np.ptp(other))
+    y, (most, columns) = table.y, _LOOKED_AT
+    rows = slice(None, None, 1 + len(y) // most)
+    yield (np.unique(y, return_inverse=True)[1] if table.labels else y)[rows]
+    scales = {each.name: each.scale for each in table.encoder.columns_ if each.scale is not None and each.name != name}
+    for other, scale in list(scales.items())[:columns]:
+        cells = table.features[other]
+        yield np.where(cells.missing, scale.fill, cells.values)[rows]
 
 
 def _levels_alone(table: Prepared, cells: Cells) -> bool:
@@ -191,8 +227,7 @@ def _levels_alone(table: Prepared, cells: Cells) -> bool:
     ours = cells.values[:: 1 + len(cells) // _LOOKED_AT[0]]
     there = np.isfinite(ours)
     _, place, counts = np.unique(ours[there], return_inverse=True, return_counts=True)
-    groups, rows = len(counts), len(place)
-    told = False
+    groups, rows, differ = len(counts), len(place), False
     for column in _others(table, cells.name):
         other = column[there].astype(np.float64)
         means = np.bincount(place, other) / counts
@@ -200,105 +235,53 @@ def _levels_alone(table: Prepared, cells: Cells) -> bool:
         between = float(np.sum(counts * (means - other.mean()) ** 2)) / (groups - 1)
         if not between or f.sf(between / max(within, 1e-12 * between), groups - 1, rows - groups) > _SURE:
             continue
-        told = True
+        differ = True
         ratio = float(np.sum(np.diff(means) ** 2) / np.sum((means - means.mean()) ** 2)) / 2.0
         if norm.cdf((ratio - 1.0) * np.sqrt(groups)) < _CHANCE:
             return False
-    return told
+    return differ
 
 
-def _ids(roles: dict[str, str], options: TableOptions) -> list[str]:
-    names = [name for name, role in roles.items() if role == "id"] if options.row_id is None else []
-    return [
-        f"Hint: {legible(name)} is another whole number in every row, and is used as a feature. If it only names the "
-        f"rows, use {_option('--id', name)}."
-        for name in names[:_MOST]
-    ]
+# -- codes for missing values, and skewed targets ---------------------------------------------------
 
 
-def _groups(roles: dict[str, str], table: Prepared, options: TableOptions) -> list[str]:
-    if options.group is not None or options.time is not None:
-        return []
-    words = []
-    for column in table.encoder.columns_:
-        if roles[column.name] != "group":
-            continue
-        counts = np.unique(table.features[column.name].present, return_counts=True)[1]
-        name, rows = legible(column.name), round(float(np.median(counts)))
-        option = _option("--group", column.name) + " --missing drop" * bool(column.missing)
-        words.append(
-            f"Hint: {name} has {len(counts)} values, about {counted(rows, 'row')} each. If the rows of one {name} "
-            f"belong together, use {option}; otherwise the error may be too low."
-        )
-    return words[:_MOST]
-
-
-# -- times ------------------------------------------------------------------------------------------
-
-
-def _times(roles: dict[str, str], table: Prepared, options: TableOptions) -> list[str]:
-    """A column of dates, or of whole numbers that are no ids, if the rows are in its order."""
-    if options.time is not None or options.group is not None:
-        return []
-    for column in table.encoder.columns_:
-        values = table.features[column.name].values
-        if column.missing or not column.outputs or roles[column.name] or column.kind not in {"date", "number"}:
-            continue
-        steps = np.diff(values)
-        in_order = (steps >= 0).all() or (column.kind == "date" and (steps <= 0).all())
-        whole = column.kind == "date" or bool((values == np.floor(values)).all())
-        if in_order and whole and len(steps) > _FEWEST and len(np.unique(values)) >= _TIMES:
-            use = f"use {_option('--time', column.name)}: the error is then that of predicting the future."
-            return [f"Hint: rows are in the order of {legible(column.name)}. To predict later rows, {use}"]
-    return []
-
-
-# -- codes for missing values -----------------------------------------------------------------------
-
-
-def _codes(table: Prepared, target: str) -> list[str]:
+def _codes(table: Prepared) -> list[str]:
     """Numbers such as -999, far from all others: in the target, and in the first columns that have some."""
-    words = []
-    if table.target.task == "regression":
-        way_out = "empty these cells and use --missing-target drop: such targets ruin the fit."
-        words += [f"{text} {way_out}" for text in _code_words(f"the target {legible(target)}", table.target.values)]
+    what = f"the target {legible(table.job.target)}"
+    own = "" if table.labels else _code_words(what, table.y)
+    way_out = "empty these cells and use --missing-target drop: such targets ruin the fit."
     columns = [column.name for column in table.encoder.columns_ if column.kind == "number"]
-    found = {name: text for name in columns for text in _code_words(legible(name), table.features[name].present)}
-    words += [f"{text} empty these cells." for text in list(found.values())[:_MOST]]
-    more = list(found)[_MOST:]
+    coded = {name: text for name in columns if (text := _code_words(legible(name), table.features[name].present))}
+    words = [f"{own} {way_out}"] if own else []
+    words += [f"{text} empty these cells." for text in list(coded.values())[:_MOST]]
+    more = list(coded)[_MOST:]
     if more:
         words.append(f"Hint: and {counted(len(more), 'more column')} with such values: {listed(more)}.")
     return words
 
 
-def _code_words(what: str, values: Array) -> list[str]:
-    """The sentence about the codes among these numbers, without what to do; none without codes."""
+def _code_words(what: str, values: Array) -> str:
+    """The sentence about the codes among these numbers, without what to do; empty without codes."""
     finite = values[np.isfinite(values)]
     rest = finite[~np.isin(finite, _CODES)]
     if len(rest) < _FEWEST or not np.ptp(rest):
-        return []
+        return ""
     low, high, gap = float(rest.min()), float(rest.max()), _GAP * float(rest.std())
     counts = {code: int(np.sum(finite == code)) for code in _CODES if code < low - gap or code > high + gap}
-    told = [
-        f"{plain(code)} occurs {'once' if count == 1 else f'{count} times'}" for code, count in counts.items() if count
-    ]
-    if not told:
-        return []
-    stand = "it stands for a missing value" if len(told) == 1 else "they stand for missing values"
-    return [
-        f"Hint: {' and '.join(told)} in {what}, far from its other values ({plain(low)} to {plain(high)}). If {stand},"
-    ]
-
-
-# -- skewed targets ---------------------------------------------------------------------------------
+    occur = [f"{plain(code)} occurs {'once' if n == 1 else f'{n} times'}" for code, n in counts.items() if n]
+    if not occur:
+        return ""
+    others = f"its other values ({plain(low)} to {plain(high)})"
+    stand = "it stands for a missing value" if len(occur) == 1 else "they stand for missing values"
+    return f"Hint: {' and '.join(occur)} in {what}, far from {others}. If {stand},"
 
 
 def log_hint(table: Prepared) -> list[str]:
     """A sentence for a skewed positive target whose logarithm lowers the held-out error, with both errors."""
-    y = table.target.values
-    if table.target.task != "regression" or table.stream is not None or not (y > 0).all() or not np.ptp(y):
+    y = table.y
+    if table.labels or table.stream is not None or not (y > 0).all() or not np.ptp(y):
         return []
-    raw, logs = _skewness(y), _skewness(np.log(y))
+    raw, logs = (float(np.mean(((z - z.mean()) / z.std()) ** 3)) for z in (y, np.log(y)))  # skewness
     if raw < _SKEWED or abs(logs) > 0.5 * raw:
         return []
     plainly, by_log = errors_with_logarithm(table)
@@ -317,8 +300,8 @@ def errors_with_logarithm(table: Prepared) -> tuple[float, float]:
     """
     from mercer.estimators.search import KernelRidgeCV
 
-    rows = np.sort(np.random.default_rng(0).permutation(len(table.target.values))[:_TRIED_ON])
-    y, groups = table.target.values[rows], None if table.groups is None else table.groups[rows]
+    rows = np.sort(np.random.default_rng(0).permutation(len(table.y))[:_TRIED_ON])
+    y, groups = table.y[rows], None if table.groups is None else table.groups[rows]
     Z = table.encoder.transform({name: cells[rows] for name, cells in table.features.items()})
     folds = _FOLDS if groups is None else min(_FOLDS, len(np.unique(groups)))
     search = KernelRidgeCV("gaussian", cv=folds, fit_intercept=True, random_state=0 if groups is None else None)
@@ -333,6 +316,153 @@ def errors_with_logarithm(table: Prepared) -> tuple[float, float]:
     return float(np.sqrt(np.mean((plainly - y) ** 2))), float(np.sqrt(np.mean((by_log - y) ** 2)))
 
 
-def _skewness(y: Array) -> float:
-    z = (y - y.mean()) / y.std()
-    return float(np.mean(z**3))
+# -- copies, and target leakage ----------------------------------------------------------------------
+
+
+def alike(encoder: TableEncoder, features: Mapping[str, Cells]) -> list[str]:
+    """A sentence for columns that are copies, and for those that are computed from others.
+
+    Examples
+    --------
+    >>> from mercer import TableEncoder
+    >>> from mercer.cli.hints import alike
+    >>> from mercer.tables.cells import read_cells
+    >>> rows = range(10)
+    >>> raw = {"a": [i * i for i in rows], "b": [i % 3 for i in rows], "c": [i * i - i % 3 for i in rows]}
+    >>> table = {name: read_cells(name, cells) for name, cells in raw.items()}
+    >>> alike(TableEncoder().fit(table), table)
+    ["Column 'c' is computed from other columns: a - b."]
+    """
+    used = [column for column in encoder.columns_ if column.outputs]
+    first: dict[bytes, str] = {}
+    copies: dict[str, str] = {}
+    for column in used:
+        codes, levels = texts_of(features[column.name])
+        key = np.unique(codes, return_inverse=True)[1].astype(np.int32).tobytes() + repr(levels).encode()
+        if first.setdefault(key, column.name) != column.name:
+            copies[column.name] = first[key]
+    numbers = [column.name for column in used if column.kind == "number" and column.name not in copies][:_COLUMNS]
+    sums = _combinations({name: features[name].values for name in numbers})
+    words = [f"Column {name!r} is a copy of {other!r}." for name, other in copies.items()]
+    return words + [f"Column {name!r} is computed from other columns: {text}." for name, text in sums.items()]
+
+
+def _combinations(columns: Mapping[str, Array]) -> dict[str, str]:
+    """Columns that are a constant plus multiples of columns before them, with the formula."""
+    names = list(columns)
+    if len(names) < 2:
+        return {}
+    Z = np.column_stack(list(columns.values()))[:_ROWS]
+    Z = Z[np.isfinite(Z).all(axis=1)]
+    if len(Z) < len(names) + 3:
+        return {}
+    mean = Z.mean(axis=0)
+    Z = Z - mean
+    spread = np.sqrt(np.mean(Z**2, axis=0))
+    if not (spread > 0).all():
+        return {}
+    Z /= spread
+    sums: dict[str, str] = {}
+    R = np.abs(np.diag(qr(Z, mode="r")[0]))
+    free: list[int] = []
+    for place, name in enumerate(names):
+        if R[place] > _ZERO * np.sqrt(len(Z)) or not free:
+            free.append(place)
+            continue
+        parts, *_ = np.linalg.lstsq(Z[:, free], Z[:, place], rcond=None)
+        by = {i: part * spread[place] / spread[i] for i, part in zip(free, parts, strict=True) if abs(part) > _PART}
+        rest = float(mean[place] - sum(factor * mean[i] for i, factor in by.items()))
+        constant = {"": rest} if abs(rest) > _PART * spread[place] else {}
+        sums[name] = formula({names[i]: float(factor) for i, factor in by.items()} | constant)
+    return sums
+
+
+def formula(factors: Mapping[str, float]) -> str:
+    """A sum of multiples of columns; that of no column is a constant.
+
+    >>> formula({"food": 1.0, "rent": -0.5, "": 3.0})
+    'food - 0.5 rent + 3'
+    """
+    text = ""
+    for name, factor in factors.items():
+        size = f"{abs(factor):.6g}"
+        sign = (" - " if factor < 0 else " + ") if text else "-" * (factor < 0)
+        text += sign + (size if not name else name if size == "1" else f"{size} {name}")
+    return text
+
+
+def find_leaks(table: Prepared, outcome: Outcome) -> list[str]:
+    """A warning that names the columns, if there are any.
+
+    The only column of a table is what the model is about, and no leak. Of a table that is read in passes, and of one
+    with more columns than can be afforded, nothing is said. The first that holds is told: single columns that nearly
+    determine the target alone; a sum or a product of columns; a model that explains all.
+    """
+    from mercer.estimators.auto_evaluation import MOST_COLUMNS, NEARLY_ALL, share_alone, some_rows
+
+    columns, owner = table.encoder.columns_, np.asarray(table.encoder.groups_)
+    used = [place for place, column in enumerate(columns) if column.outputs]
+    if table.stream is not None or not 1 < len(used) <= MOST_COLUMNS:
+        return []
+    what, rows = legible(table.job.target), some_rows(len(table.y))
+    Z = table.encoder.transform({name: column[rows] for name, column in table.features.items()})
+    shares = (share_alone(Z[:, owner == i], table.y[rows], classifier=table.labels) for i in used)
+    names = [columns[place].name for place, share in zip(used, shares, strict=True) if share > NEARLY_ALL]
+    words = f"{'each of' if names[1:] else 'column'} {listed(names)} alone nearly determines {what}" if names else ""
+    if not names and not table.labels:
+        names, how = _find_formula(table)
+        words = f"{what} is computed from {listed(names)} ({what} = {how})" if names else ""
+    if names:
+        drop = " ".join(f"--drop {shlex.quote(printable(name))}" for name in names[:_NAMED])
+        way_out = f"Drop columns that were computed from {what}, or are known only after it: {drop}."
+        return [f"{LEAKAGE}{words}. {way_out}"]
+    perfect = outcome.measure.smaller_is_better and outcome.error**2 < (1 - _ALL) * outcome.baseline**2
+    if table.labels or not perfect:
+        return []
+    fine = f"That is fine if {what} is a function of the columns without noise, and none was computed from it."
+    return [f"{LEAKAGE}the model explains more than 99.99 % of the variance of {what}. {fine}"]
+
+
+def _find_formula(table: Prepared) -> tuple[list[str], str]:
+    """The fewest columns of numbers whose weighted sum, or product of powers, is the target; and the formula."""
+    numbers = [each for each in table.encoder.columns_ if each.kind == "number" and each.outputs and not each.missing]
+    columns = {column.name: table.features[column.name].values for column in numbers}
+    y = table.y.astype(np.float64)
+    if not columns or len(y) < _ROWS_FOR_EACH * (len(columns) + 1):
+        return [], ""
+    names, (*factors, constant) = _fewest(columns, y)
+    if names:
+        rest = {"": constant} if abs(constant) > 1e-3 * float(y.std()) else {}
+        return names, formula(dict(zip(names, factors, strict=True)) | rest)
+    logs = {name: np.log(values) for name, values in columns.items() if (values > 0).all()}
+    if not logs or not (y > 0).all():
+        return [], ""
+    names, (*powers, _) = _fewest(logs, np.log(y))
+    halves = (np.round(2 * np.array(powers)) / 2).tolist()
+    if not names or not np.allclose(powers, halves, atol=0.02):
+        return [], ""
+    return names, " * ".join(name + f"^{power:g}" * (power != 1) for name, power in zip(names, halves, strict=True))
+
+
+def _fewest(columns: Mapping[str, Array], y: Array) -> tuple[list[str], list[float]]:
+    """Columns of which y is a linear function, without those that are not needed; their factors, and the constant."""
+    left = dict(columns)
+    if not _explains(left, y):
+        return [], [0.0]
+    for name in columns:
+        rest = {other: values for other, values in left.items() if other != name}
+        if rest and _explains(rest, y):
+            left = rest
+    return list(left), _factors(np.column_stack(list(left.values())), y).tolist()
+
+
+def _factors(X: Array, y: Array) -> Array:
+    """Factors of the columns, and the constant."""
+    return np.asarray(np.linalg.lstsq(np.column_stack([X, np.ones(len(y))]), y, rcond=None)[0])
+
+
+def _explains(columns: Mapping[str, Array], y: Array) -> bool:
+    X = np.column_stack(list(columns.values()))
+    *factors, constant = _factors(X, y)
+    residual = y - X @ factors - constant
+    return bool(np.sum(residual**2) < (1 - _ALL) * np.sum((y - y.mean()) ** 2))

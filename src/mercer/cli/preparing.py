@@ -1,31 +1,41 @@
-"""From a table and the options about its columns to features, a target, groups and weights."""
+"""From a table and what its columns are for to features, a target, groups and weights."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from mercer.cli.choices import Target, as_label, choose_task, common_labels
-from mercer.cli.leaks import alike
-from mercer.cli.options import TableOptions
+from mercer.cli.hints import alike
+from mercer.cli.job import Job
 from mercer.cli.refusals import flags
 from mercer.data.rows import Array
-from mercer.errors import InputError, LeftOutWarning, nearest, sentence
+from mercer.errors import InputError, LeftOutWarning, nearest, refuse_if, sentence
+from mercer.estimators.auto_core import fixed_seconds
+from mercer.estimators.auto_evaluation import FULL_SYSTEMS
 from mercer.tables import TableEncoder
 from mercer.tables.cells import Cells
 from mercer.tables.encoder import EncoderSettings
-from mercer.tables.encoding import LONG, TOO_LARGE, Passes, fit_encoder, look_at
+from mercer.tables.encoding import LONG, TOO_LARGE, LongLook, Passes, fit_encoder, look_at
 from mercer.tables.kinds import odd_warning
 from mercer.tables.parquet import LongTable
 from mercer.tables.reading import Reading, Rules, read_table
 from mercer.tables.values import is_word_for_missing
 from mercer.text import counted, quoted
 
+Task: TypeAlias = Literal["regression", "classification"]
+Target: TypeAlias = tuple[Array, Task, str]  # numbers or labels, what they are, and why
+
 _FEWEST = 6  # rows that folds can be made of
+_FEWEST_OF_LABEL = 3  # rows of a label, so that folds can have some
+_FEW_ROWS = 2000  # up to which the automatic models are tried in any time
+MANY = 1_000_000  # rows beyond which models of landmarks are fitted; as many as a Parquet table that is held may have
+# Options that the automatic models do not have; --checkpoint only those of many rows.
+_SEARCHED = ("kernel", "alphas", "rule", "scoring", "repeats", "checkpoint", "without_data")
+_FEW = 10  # whole numbers with no more distinct values may be labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +44,8 @@ class Prepared:
 
     Attributes
     ----------
+    job : Job
+        What the command line says.
     reading : Reading
         The table as it was read.
     rows : int
@@ -42,8 +54,12 @@ class Prepared:
         The columns to learn from.
     encoder : TableEncoder
         Their kinds, and how they become numbers.
-    target : Target
-        What is to be predicted.
+    y : ndarray
+        What is to be predicted: numbers or labels, one per row.
+    task, task_because : str
+        `regression` or `classification`, and the reason, for people.
+    model, model_because : str
+        The class of the model to be fitted, and the reason.
     groups, weights, times : ndarray or None
         One per row, if options.
     ignored : tuple of str
@@ -56,250 +72,308 @@ class Prepared:
         Starts a pass over blocks of all rows, for a table of which only a sample is held here.
     """
 
+    job: Job
     reading: Reading
     rows: int
     features: dict[str, Cells]
     encoder: TableEncoder
-    target: Target
+    y: Array
+    task: Task
+    task_because: str
+    model: str
+    model_because: str
     groups: Array | None
     weights: Array | None
+    times: Array | None
     ignored: tuple[str, ...]
     notes: list[str]
     warned: list[str]
-    times: Array | None = None
-    stream: Callable[[], Iterator[Any]] | None = None
+    stream: Callable[[], Iterator[Any]] | None
+
+    @property
+    def labels(self) -> bool:
+        """Whether the target is labels."""
+        return self.task == "classification"
 
 
-def learned_from(options: TableOptions, column: Callable[[str], Any], names: Sequence[str], what: str) -> list[str]:
-    """The feature columns; `column` raises an error for unknown names."""
-    for name in (options.target, *options.kinds, *options.always_there[1:], *options.aside):
-        column(name)
-    if options.target in {*options.aside, options.weight, options.time}:
-        raise InputError(
-            f"Target {options.target!r} cannot also be used with --drop, --group, --time, --weight or --id."
-        )
-    features = [name for name in names if name not in {options.target, options.weight, *options.aside}]
-    if not features:
-        raise InputError(f"{what} has no columns besides the target {options.target!r}.")
-    return features
-
-
-def prepare(source: str, options: TableOptions) -> Prepared:
-    """Read a table and sort its columns; of one with many rows, read a sample and promise the rest."""
-    if options.time is not None and options.group is not None:
+def prepare(job: Job) -> Prepared:
+    """The table of a job with its columns sorted; of one with many rows, a sample and passes over all rows."""
+    if job.time is not None and job.group is not None:
         raise InputError("--time and --group cannot be used together. Remove one of them.")
-    long = LongTable.find(source, above=LONG)
+    long = LongTable.find(job.table, above=LONG)
+    look, names = _read_all(job) if long is None else _read_sample(job, long)
+    table, sample = look.whole, look.sample
+    notes = list(dict.fromkeys([*table.notes, *sample.notes]))
+    kept = ~rows_left_out(table, job, look.gaps, notes)
     if long is not None:
-        return prepare_long(long, options)
+        notes.append(f"Columns were judged by {sample.rows} evenly spaced rows; all rows are read in blocks.")
+    elif job.rare_labels == "drop":
+        kept &= _rows_of_common_labels(table, job, kept, notes)
+    rows, drawn = np.flatnonzero(kept), np.flatnonzero(kept[look.rows])
+    features = {name: look.columns[name][drawn] for name in names}
+    encoder = fit_table_encoder(features, job, sample, notes)
+    notes += alike(encoder, features) if long is None else []
+    y, task, task_because = choose_target(table, job, rows, notes)
+    model, model_because = choose_model(job, task, len(y), streamed=long is not None)
+    groups, weights, times = (check(table, job, rows, notes) for check in (check_groups, check_weights, check_times))
+    odd = (odd_warning(column, features[column.name]) for column in encoder.columns_)
+    warned = [warning.in_terms(flags) for warning in odd if warning is not None]
+    ignored = tuple(name for name in sample.raw if name not in features and name != job.target)
+    stream = None if long is None else Passes(long, encoder, look.how, kept, y, weights, groups)
+    return Prepared(
+        job, sample, len(kept), features, encoder, y, task, task_because, model, model_because, groups, weights, times,
+        ignored, notes, warned, stream,
+    )  # fmt: skip
+
+
+def _read_all(job: Job) -> tuple[LongLook, list[str]]:
+    """A table that is held whole, as one look at it, and the names of its features."""
     table = read_table(
-        source,
-        kinds=options.read_as,
-        unused=options.columns_to_skip,
-        separator=options.separator,
-        decimal=options.decimal,
-        infinite=infinite_cells(options),
-        date_format=options.date_format,
-        encoding=options.encoding,
-        strict=options.strict or options.always_there,
+        job.table,
+        **_settings(job),
+        infinite="refuse" if job.missing in {None, "refuse"} else "missing",
+        separator=job.separator,
+        encoding=job.encoding,
         too_large=TOO_LARGE,
     )
-    names = learned_from(options, table.exactly, list(table.raw), table.what)
-    notes = list(table.notes)
-    looked_at = [*options.always_there, *(names if options.missing in {"drop", "refuse"} else [])]
+    names = feature_names(job, table.raw, table.what, table.exactly)
+    looked_at = [*job.always_there, *(names if job.missing in {"drop", "refuse"} else [])]
     gaps = {name: table.gaps(name) for name in looked_at}
-    rows = np.flatnonzero(~rows_left_out(table, options, gaps, notes))
-    if options.rare_labels == "drop":
-        cells = table.exactly(options.target)
-        common = common_labels(table.columns[options.target][rows], [cells[row] for row in rows], options.task)
-        if not common.all():
-            labels = quoted(sorted({as_label(cells[row]) for row in rows[~common]}))
-            notes.append(f"{counted(int((~common).sum()), 'row')} with rare labels dropped: {labels}.")
-        rows = rows[common]
-    features = {name: table.columns[name][rows] for name in names}
-    encoder = fit_table_encoder(features, options, table, notes)
-    notes += alike(encoder, features)
-    target = choose_target(table, options, rows, notes)
-    groups, weights = check_groups(table, options.group, rows), check_weights(table, options.weight, rows)
-    times = check_times(table, options.time, rows)
-    notes += structure_words(options, groups, weights, times)
-    ignored = tuple(name for name in table.raw if name not in features and name != options.target)
-    warned = odd_words(encoder, features)
-    return Prepared(table, table.rows, features, encoder, target, groups, weights, ignored, notes, warned, times)
+    return LongLook(table, np.arange(table.rows), table.columns, table, gaps, Rules()), names
 
 
-def prepare_long(table: LongTable, options: TableOptions) -> Prepared:
-    """Look at a long table once, and sort its columns."""
+def _read_sample(job: Job, table: LongTable) -> tuple[LongLook, list[str]]:
+    """One look at a long table, and the names of its features."""
 
-    def column(name: str) -> None:
+    def known(name: str) -> None:
         if name not in table.names:
             raise InputError(f"There is no column {name!r} in {table.what}. {nearest(name, table.names)}")
 
-    if options.time is not None:
-        raise InputError(
-            f"--time is not supported for tables that are read in blocks ({table.rows} rows). Fit fewer rows, or "
-            "remove --time."
-        )
-    if not options.rows_kept:
-        raise InputError(
-            f"--without-data is not supported for tables that are read in blocks ({table.rows} rows): their Nystroem "
-            "model stores some of the training rows, its landmarks. Remove --without-data, or fit a smaller table."
-        )
-    names = learned_from(options, column, table.names, table.what)
-    how = Rules(
-        options.read_as, frozenset(options.columns_to_skip), decimal=options.decimal, date_format=options.date_format,
-        endless=infinite_cells(options) == "missing", strict=options.strict or frozenset(options.always_there),
-    )  # fmt: skip
-    look = look_at(table, how, options.always_there, names if options.missing in {"drop", "refuse"} else [])
-    sample, whole = look.sample, look.whole
-    notes = list(dict.fromkeys([*whole.notes, *sample.notes]))
-    kept = ~rows_left_out(whole, options, look.gaps, notes)
-    rows = np.flatnonzero(kept)
-    notes.append(f"Columns were judged by {sample.rows} evenly spaced rows; all rows are read in blocks.")
-    drawn = np.flatnonzero(kept[look.rows])
-    features = {name: look.columns[name][drawn] for name in names}
-    encoder = fit_table_encoder(features, options, sample, notes)
-    target = choose_target(whole, options, rows, notes)
-    groups, weights = check_groups(whole, options.group, rows), check_weights(whole, options.weight, rows)
-    notes += structure_words(options, groups, weights, None)
-    ignored = tuple(name for name in table.names if name not in features and name != options.target)
-    warned = odd_words(encoder, features)
-    stream = Passes(table, encoder, look.how, kept, target.values, weights, groups)
-    return Prepared(
-        sample, table.rows, features, encoder, target, groups, weights, ignored, notes, warned, stream=stream
-    )
+    blocks = f"is not supported for tables that are read in blocks ({table.rows} rows)"
+    if job.time is not None:
+        raise InputError(f"--time {blocks}. Fit fewer rows, or remove --time.")
+    if job.without_data:
+        why = "their Nystroem model stores some of the training rows, its landmarks"
+        raise InputError(f"--without-data {blocks}: {why}. Remove --without-data, or fit a smaller table.")
+    names = feature_names(job, table.names, table.what, known)
+    how = Rules(**_settings(job), endless=job.missing not in {None, "refuse"})
+    return look_at(table, how, job.always_there, names if job.missing in {"drop", "refuse"} else []), names
 
 
-def odd_words(encoder: TableEncoder, features: Mapping[str, Cells]) -> list[str]:
-    """Warnings of columns that are mostly numbers or dates and were taken for something else."""
-    warned = (odd_warning(column, features[column.name]) for column in encoder.columns_)
-    return [warning.in_terms(flags) for warning in warned if warning is not None]
+def _settings(job: Job) -> dict[str, Any]:
+    """How the cells of a table are read, whether it is held whole or not."""
+    return {
+        "kinds": job.read_as, "unused": job.columns_to_skip, "decimal": job.decimal, "date_format": job.date_format,
+        "strict": job.strict or job.always_there,
+    }  # fmt: skip
 
 
-def structure_words(
-    options: TableOptions, groups: Array | None, weights: Array | None, times: Array | None
-) -> list[str]:
-    """What groups, weights and times do to the fit."""
-    words = []
-    if groups is not None:
-        words.append(
-            f"--group {options.group}: {len(np.unique(groups))} groups; rows of one group are in the same fold."
-        )
-    if weights is not None:
-        words.append(f"--weight {options.weight}: weights of {weights.min():g} to {weights.max():g}.")
-    if times is not None:
-        words.append(
-            f"--time {options.time}: every fold is predicted from earlier rows, so the error is about the future."
-        )
-    return words
+def feature_names(job: Job, names: Collection[str], what: str, column: Callable[[str], object]) -> list[str]:
+    """The feature columns; `column` raises an error for unknown names."""
+    for name in (job.target, *job.kinds, *job.always_there[1:], *job.aside):
+        column(name)
+    if job.target in {*job.aside, job.weight, job.time}:
+        raise InputError(f"Target {job.target!r} cannot also be used with --drop, --group, --time, --weight or --id.")
+    features = [name for name in names if name not in {job.target, job.weight, *job.aside}]
+    if not features:
+        raise InputError(f"{what} has no columns besides the target {job.target!r}.")
+    return features
 
 
-def infinite_cells(options: TableOptions) -> str:
-    """How infinite numbers are treated."""
-    return "refuse" if options.missing in {None, "refuse"} else "missing"
-
-
-def fit_table_encoder(
-    features: Mapping[str, Cells], options: TableOptions, table: Reading, notes: list[str]
-) -> TableEncoder:
-    """The fitted encoder of these columns; an error if no column can be a feature."""
-    kinds = {name: kind for name, kind in options.read_as.items() if name in features}
-    if options.time is not None and options.time in features and features[options.time].family == "number":
-        kinds.setdefault(options.time, "number")  # row numbers, too, if time goes by them
-    missing = "mean" if options.missing == "mean" else "mark"
-    settings = EncoderSettings(tuple(kinds.items()), (), table.style, missing, options.date_format, options.strict)
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always", LeftOutWarning)
-        encoder = fit_encoder(features, settings, table.what)
-    notes += [each.message.in_terms(flags) for each in heard if isinstance(each.message, LeftOutWarning)]
-    return encoder if options.rows_kept else encoder.rounded()
-
-
-def choose_target(table: Reading, options: TableOptions, rows: Array, notes: list[str]) -> Target:
-    """The target of these rows; labels as they are in the file."""
-    cells, column = table.exactly(options.target), table.columns[options.target][rows]
-    if column.family == "text":
-        words = [
-            f"{text!r} ({count})"
-            for text, count in zip(column.levels, column.counts, strict=True)
-            if is_word_for_missing(text)
-        ]
-        if words:
-            notes.append(
-                f"Target {options.target!r}: {', '.join(words)} taken as a label. If it means that the label is "
-                "missing, empty these cells and use --missing-target drop."
-            )
-    return choose_task(options.target, table.columns[options.target][rows], [cells[row] for row in rows], options.task)
-
-
-def rows_left_out(table: Reading, options: TableOptions, gaps: Mapping[str, Array], notes: list[str]) -> Array:
+def rows_left_out(table: Reading, job: Job, gaps: Mapping[str, Array], notes: list[str]) -> Array:
     """A mask of the dropped rows: with `--missing drop` those with missing values, otherwise none.
 
     Otherwise missing values are an error: in target, group and weight always, in other columns with `--missing refuse`.
     """
-    gone = np.zeros(len(next(iter(gaps.values()))), dtype=bool)
-    targets = gaps[options.target] if options.missing_target == "drop" else np.zeros(len(gone), dtype=bool)
+    gone = np.zeros_like(gaps[job.target])
+    targets = gaps[job.target] if job.missing_target == "drop" else gone.copy()
     if targets.all():
         raise InputError(f"Every row of {table.what} has a missing target: --missing-target drop would leave no rows.")
-    for name, found in gaps.items():
-        missing = found & ~targets
+    for name, gap in gaps.items():
+        missing = gap & ~targets
         gone |= missing
-        if missing.any() and options.missing != "drop":
-            count = int(missing.sum())
-            where = table.where(int(np.argmax(missing)))
-            option = "--missing-target drop" if name == options.target else "--missing drop"
-            raise InputError(
-                f"Column {name!r} has {counted(count, 'missing value')}, the first in {where}. To drop these rows, use "
-                f"{option}."
-            )
+        if missing.any() and job.missing != "drop":
+            count, where = counted(int(missing.sum()), "missing value"), table.where(int(np.argmax(missing)))
+            option = "--missing-target drop" if name == job.target else "--missing drop"
+            raise InputError(f"Column {name!r} has {count}, the first in {where}. To drop these rows, use {option}.")
     if (gone | targets).all():
         raise InputError(f"Every row of {table.what} has a missing value: --missing drop would leave no rows.")
     for marks, what in ((targets, "no target"), (gone, "missing values")):
         if marks.any():
-            verbs = ("has", "was") if marks.sum() == 1 else ("have", "were")
-            notes.append(f"{int(marks.sum())} of {len(marks)} rows {verbs[0]} {what} and {verbs[1]} dropped.")
+            has, was = ("has", "was") if marks.sum() == 1 else ("have", "were")
+            notes.append(f"{int(marks.sum())} of {len(marks)} rows {has} {what} and {was} dropped.")
     gone |= targets
-    if (~gone).sum() < _FEWEST:
+    left = int((~gone).sum())
+    if left < _FEWEST:
         after = " after dropping rows with missing values" if gone.any() else ""
-        raise InputError(
-            f"{table.what} has too few rows: at least {_FEWEST} are needed; got {int((~gone).sum())}{after}."
-        )
+        raise InputError(f"{table.what} has too few rows: at least {_FEWEST} are needed; got {left}{after}.")
     return gone
 
 
-def check_groups(table: Reading, name: str | None, rows: Array) -> Array | None:
+def _rows_of_common_labels(table: Reading, job: Job, kept: Array, notes: list[str]) -> Array:
+    """A mask of the kept rows with a label that enough of them have; all where the target is numeric."""
+    cells, written, rows = table.columns[job.target], table.exactly(job.target), np.flatnonzero(kept)
+    if job.task == "regression" or (cells.family == "number" and not cells.declared and job.task is None):
+        return kept
+    labels = np.array([as_label(written[row]) for row in rows])
+    _, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    rare = counts[places] < _FEWEST_OF_LABEL
+    if rare.any():
+        dropped = quoted(sorted(set(labels[rare].tolist())))
+        notes.append(f"{counted(int(rare.sum()), 'row')} with rare labels dropped: {dropped}.")
+    common = kept.copy()
+    common[rows[rare]] = False
+    return common
+
+
+def fit_table_encoder(features: Mapping[str, Cells], job: Job, table: Reading, notes: list[str]) -> TableEncoder:
+    """The fitted encoder of these columns; an error if no column can be a feature."""
+    kinds = {name: kind for name, kind in job.read_as.items() if name in features}
+    if job.time is not None and job.time in features and features[job.time].family == "number":
+        kinds.setdefault(job.time, "number")  # row numbers, too, if time goes by them
+    missing = "mean" if job.missing == "mean" else "mark"
+    settings = EncoderSettings(tuple(kinds.items()), (), table.style, missing, job.date_format, job.strict)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", LeftOutWarning)
+        encoder = fit_encoder(features, settings, table.what)
+    notes += [each.message.in_terms(flags) for each in heard if isinstance(each.message, LeftOutWarning)]
+    return encoder.rounded() if job.without_data else encoder
+
+
+def choose_target(table: Reading, job: Job, rows: Array, notes: list[str]) -> Target:
+    """The target of these rows, and whether it is for regression or classification; the first line that fits decides.
+
+    ================================================  =====================
+    dates                                             refused
+    one distinct value                                refused
+    set by --task                                     that task
+    text, booleans, or --as TARGET=category           classification
+    numbers, two distinct values                      classification
+    whole numbers that count the rows: n, n+1, ...    refused
+    other numbers                                     regression
+    ================================================  =====================
+
+    Labels are the cells as they are in the file. Those of which more than half are distinct are refused, since they
+    name rows, and so are labels of one or two rows.
+    """
+    what, cells, written = f"Target {job.target!r}", table.columns[job.target][rows], table.exactly(job.target)
+    if cells.family == "text":
+        counts = zip(cells.levels, cells.counts, strict=True)
+        words = [f"{text!r} ({count})" for text, count in counts if is_word_for_missing(text)]
+        meant = "If it means that the label is missing, empty these cells and use --missing-target drop."
+        notes += [f"{what}: {', '.join(words)} taken as a label. {meant}"] if words else []
+    hint = "Replace the dates by a number, such as days since a fixed date."
+    refuse_if(cells.family == "date", what, "numbers or labels", "dates", hint)
+    numbers = cells.family == "number"
+    labels = cells.values if numbers and not cells.declared else np.array([as_label(written[row]) for row in rows])
+    distinct = np.unique(labels)
+    if len(distinct) < 2:
+        raise InputError(f"{what} is constant: {as_label(distinct[0])} in every row. Choose another target.")
+    if job.task == "regression":
+        refuse_if(not numbers, what, "numbers for regression", f"text such as {str(labels[0])!r}")
+        return cells.values, "regression", "set by --task"
+    by_task = "set by --task" if job.task else ""
+    if cells.declared or not numbers:
+        return _label_target(what, labels, by_task or f"its values are labels, {len(distinct)} distinct")
+    whole = bool((distinct == np.floor(distinct)).all())
+    if job.task or len(distinct) == 2:
+        labels = labels.astype(np.int64) if whole else np.array([as_label(number) for number in labels])
+        return _label_target(what, labels, by_task or "its values are numbers, but only two distinct ones")
+    if whole and len(distinct) == len(labels) and (np.diff(labels) == 1).all():
+        first = ", ".join([*map(as_label, labels[:3]), "..."])
+        raise InputError(f"{what} looks like a row number ({first}). Choose another target, or use --task regression.")
+    few = "; if they are labels, use --task classification" * (whole and len(distinct) <= _FEW)
+    return labels, "regression", f"its values are numbers, {len(distinct)} distinct{few}"
+
+
+def _label_target(what: str, labels: Array, why: str) -> Target:
+    """The labels; an error if they name rows, or if one is too rare."""
+    distinct, counts = np.unique(labels, return_counts=True)
+    if len(distinct) > 2 and 2 * len(distinct) > labels.size:
+        got, way_out = f"{len(distinct)} distinct labels in {len(labels)} rows", "use --task regression"
+        raise InputError(f"{what} has too many classes: {got}. If the target is numeric, {way_out}.")
+    least, must_be = int(counts.min()), f"labels with at least {_FEWEST_OF_LABEL} rows each"
+    got, way_out = f"{least} for {str(distinct[counts.argmin()])!r}", "To drop such rows, use --rare-labels drop."
+    refuse_if(least < _FEWEST_OF_LABEL, what, must_be, got, way_out)
+    return labels, "classification", why
+
+
+def as_label(cell: Any) -> str:
+    """A cell as a label: 3.0 and 3 are the same one."""
+    if isinstance(cell, float | np.floating) and float(cell).is_integer() and abs(float(cell)) < 1e15:
+        return str(int(cell))
+    return str(cell).strip()
+
+
+def check_groups(table: Reading, job: Job, rows: Array, notes: list[str]) -> Array | None:
     """The groups of these rows, as strings."""
-    if name is None:
+    if job.group is None:
         return None
-    cells = table.exactly(name)
+    cells = table.exactly(job.group)
     groups = np.array([str(cells[row]) for row in rows])
     count = len(np.unique(groups))
-    if count < 3:
-        must_be = "a column with at least 3 distinct values"
-        way_out = "All rows of a group are in the same fold, and at least 3 folds are needed."
-        raise InputError(sentence(f"--group {name}", must_be, f"{count}", way_out))
+    way_out = "All rows of a group are in the same fold, and at least 3 folds are needed."
+    refuse_if(count < 3, f"--group {job.group}", "a column with at least 3 distinct values", f"{count}", way_out)
+    notes.append(f"--group {job.group}: {count} groups; rows of one group are in the same fold.")
     return groups
 
 
-def check_times(table: Reading, name: str | None, rows: Array) -> Array | None:
-    """When each of these rows was: days or numbers."""
-    if name is None:
+def check_weights(table: Reading, job: Job, rows: Array, notes: list[str]) -> Array | None:
+    """The weights of these rows."""
+    if job.weight is None:
         return None
-    cells = table.columns[name]
+    weights = np.asarray(table.columns[job.weight].values[rows])
+    bad = np.flatnonzero(~(weights >= 0))
+    if len(bad):
+        got = f"{weights[bad[0]]:g} in {table.where(int(rows[bad[0]]))}"
+        raise InputError(sentence(f"Column {job.weight!r}", "non-negative, to be used as weights", got))
+    notes.append(f"--weight {job.weight}: weights of {weights.min():g} to {weights.max():g}.")
+    return weights
+
+
+def check_times(table: Reading, job: Job, rows: Array, notes: list[str]) -> Array | None:
+    """When each of these rows was: days or numbers."""
+    if job.time is None:
+        return None
+    cells = table.columns[job.time]
     if cells.family not in {"date", "number"}:
         must_be, way_out = "a column of dates or numbers", "For dates in another format, set --date-format."
-        raise InputError(sentence(f"--time {name}", must_be, cells.found(int(np.argmin(cells.missing))), way_out))
+        raise InputError(sentence(f"--time {job.time}", must_be, cells.found(int(np.argmin(cells.missing))), way_out))
+    notes.append(f"--time {job.time}: every fold is predicted from earlier rows, so the error is about the future.")
     return np.asarray(cells.values[rows])
 
 
-def check_weights(table: Reading, name: str | None, rows: Array) -> Array | None:
-    """The weights of these rows."""
-    if name is None:
-        return None
-    weights = table.columns[name].values[rows]
-    bad = np.flatnonzero(~(weights >= 0))
-    if len(bad):
-        where = table.where(int(rows[bad[0]]))
-        raise InputError(
-            sentence(f"Column {name!r}", "non-negative, to be used as weights", f"{weights[bad[0]]:g} in {where}")
-        )
-    return np.asarray(weights)
+def choose_model(job: Job, task: Task, rows: int = 0, *, streamed: bool = False) -> tuple[str, str]:
+    """The class of the model, and why; the first line that fits decides.
+
+    =====================================================  ===============================================
+    --dask, more than a million rows, or a table that is  NystroemRidgeCV or NystroemRidgeClassifierCV
+    read in passes (`streamed`)
+    a --time-budget that the automatic models cannot       NystroemRidgeCV or NystroemRidgeClassifierCV
+    keep for so many rows, and none of the options below
+    any of --kernel, --alphas, --rule, --scoring,          KernelRidgeCV or KernelRidgeClassifierCV
+    --repeats, --without-data, or --checkpoint with at
+    most 5000 rows
+    none of them                                           AutoRegressor or AutoClassifier
+    =====================================================  ===============================================
+
+    Automatic models of at most 5000 rows are fitted in seconds and have no checkpoint.
+    `--without-data` wants weights of features and not landmarks, which are rows, so it never takes the first line.
+
+    Examples
+    --------
+    >>> choose_model(Job("houses.csv", "price", rule="one_se"), "regression")
+    ('KernelRidgeCV', 'because of --rule')
+    """
+    kind = "Ridge" if task == "regression" else "RidgeClassifier"
+    asked = [f"--{name.replace('_', '-')}" for name in _SEARCHED if getattr(job, name)]
+    if rows > FULL_SYSTEMS and asked == ["--checkpoint"]:
+        asked = []
+    if (job.dask or rows > MANY or streamed) and not job.without_data:
+        why = "because of --dask" if job.dask else f"landmarks in place of all pairs of {rows} rows"
+        return f"Nystroem{kind}CV", why
+    if asked:
+        return f"Kernel{kind}CV", f"because of {' and '.join(asked)}"
+    if job.time_budget is not None and rows > _FEW_ROWS and fixed_seconds(rows) > job.time_budget:
+        return f"Nystroem{kind}CV", f"landmarks, to keep --time-budget with {rows} rows"
+    return "AutoRegressor" if task == "regression" else "AutoClassifier", "the default"

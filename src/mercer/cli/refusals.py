@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import glob
 import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import click
 
-from mercer.errors import printable
+from mercer.errors import MercerError, printable
 
 # Data, settings, files and memory that are refused end with 2, as click's usage errors do; Ctrl-C, and what is no
 # fault of the input, with 1.
@@ -33,8 +32,7 @@ def say(text: str, *, head: str = "", colour: str = "", err: bool = False, file:
     shown = printable(text, lines=True)
     if file is None and (sys.stderr if err else sys.stdout).isatty():
         shown = wrap_lines(shown, shutil.get_terminal_size().columns, len(head) + 1 if head else 0)
-    styled = f"{click.style(head, fg=colour)} " if head else ""
-    click.echo(styled + shown, err=err, file=file)
+    click.echo((f"{click.style(head, fg=colour)} " if head else "") + shown, err=err, file=file)
 
 
 def warn(text: str) -> None:
@@ -94,23 +92,19 @@ class CommandGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        from mercer.errors import MercerError
-
         _refuse_tight_limit()
         try:
             with _printable_usage():
                 return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise  # BrokenPipeError: whoever read has heard enough; click ends quietly
         except KeyboardInterrupt:
             raise BrokenOff("Stopped; nothing was written.") from None
-        except BrokenPipeError:
-            raise  # whoever read has heard enough; click ends quietly
         except Exception as error:
             if os.environ.get("MERCER_TRACEBACK"):
                 raise
             ours = isinstance(error, MercerError | OSError | ValueError) or _is_out_of_memory(error) or _of_arrow(error)
-            raise (Refusal(words(error)) if ours else BrokenOff(words(error))) from error
+            raise (Refusal if ours else BrokenOff)(words(error)) from error
 
 
 @contextmanager
@@ -141,34 +135,26 @@ def _refuse_tight_limit() -> None:
         )
 
 
-def report_interrupts(**outputs: str) -> Callable[[Callable[[dict[str, Any]], None]], Callable[[dict[str, Any]], None]]:
-    """Let Ctrl-C say which files of a command were written; `outputs` are the options that name them."""
-
-    def decorate(run: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
-        @functools.wraps(run)
-        def run_and_report(options: dict[str, Any]) -> None:
-            paths = {f"the {what}": options[name] for name, what in outputs.items() if options[name]}
-            before = {what: _stamps(path) for what, path in paths.items()}
-            try:
-                run(options)
-            except KeyboardInterrupt:
-                written = {what for what, path in paths.items() if _stamps(path) != before[what]}
-                raise BrokenOff(_interrupt_words(paths, written)) from None
-
-        return run_and_report
-
-    return decorate
+@contextmanager
+def report_interrupts(outputs: Mapping[str, str | None]) -> Iterator[None]:
+    """Let Ctrl-C say which files of a command were written; `outputs` are their paths by what they hold."""
+    paths = {f"the {what}": path for what, path in outputs.items() if path}
+    before = {what: _stamps(path) for what, path in paths.items()}
+    try:
+        yield
+    except KeyboardInterrupt:
+        written = {what for what, path in paths.items() if _stamps(path) != before[what]}
+        raise BrokenOff(_interrupt_words(paths, written)) from None
 
 
 def _stamps(path: str) -> list[tuple[Any, ...]]:
     """What changes when a file, or a later part of a checkpoint beside it, is written."""
-    place = Path(path)
-    found = []
-    for each in sorted({place, *place.parent.glob(f"{glob.escape(place.name)}.*")}):
+    place, stamps = Path(path), []
+    for file in sorted({place, *place.parent.glob(f"{glob.escape(place.name)}.*")}):
         with contextlib.suppress(OSError):
-            status = each.stat()
-            found.append((each, status.st_ino, status.st_mtime_ns, status.st_size))
-    return found
+            status = file.stat()
+            stamps.append((file, status.st_ino, status.st_mtime_ns, status.st_size))
+    return stamps
 
 
 def _interrupt_words(paths: dict[str, str], written: set[str]) -> str:
@@ -181,18 +167,18 @@ def _interrupt_words(paths: dict[str, str], written: set[str]) -> str:
         return "Stopped; what went to standard output may be incomplete."
     if not written:
         return "Stopped; nothing was written."
-    done, open_ = ([f"{what} {path}" for what, path in paths.items() if (what in written) == is_] for is_ in (1, 0))
-    said = f"Stopped; written: {', '.join(done)}" + (f"; not written: {', '.join(open_)}." if open_ else ".")
-    again = " Run the same command again to continue from the checkpoint."
-    return said + (again if "the checkpoint" in written and open_ else "")
+    done = ", ".join(f"{what} {path}" for what, path in paths.items() if what in written)
+    left = ", ".join(f"{what} {path}" for what, path in paths.items() if what not in written)
+    again = left and "the checkpoint" in written
+    text = f"Stopped; written: {done}" + (f"; not written: {left}." if left else ".")
+    return text + (" Run the same command again to continue from the checkpoint." if again else "")
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
     """Whether the machine, or a limit of the process, refused memory or a thread."""
-    said = str(error).lower()
     signs = ("cannot allocate memory", "failed to map segment", "can't start new thread", "unable to allocate")
     known = isinstance(error, ImportError | RuntimeError | OSError | SystemError)
-    return isinstance(error, MemoryError) or (known and any(sign in said for sign in signs))
+    return isinstance(error, MemoryError) or (known and any(sign in str(error).lower() for sign in signs))
 
 
 def _of_arrow(error: BaseException) -> bool:
@@ -232,25 +218,22 @@ def words(error: Exception) -> str:
     >>> words(OSError(28, "No space left on device", "model.mercer"))
     "'model.mercer' cannot be written: no space left on device."
     """
-    from mercer.errors import MercerError
-
-    said = " ".join((error.in_terms(flags) if isinstance(error, MercerError) else str(error)).split())
     if isinstance(error, MercerError):
-        return said
+        return " ".join(error.in_terms(flags).split())
+    text = " ".join(str(error).split())
     if _is_out_of_memory(error):
         return (
             "Out of memory. Use fewer rows or columns, or set --memory-limit to less than the free memory: a fit that "
             "is too large then stops before it starts."
         )
     if _of_arrow(error):
-        return f"pyarrow cannot read or write this table: {said.rstrip('.')}. Drop or convert the column that it names."
+        return f"pyarrow cannot read or write this table: {text.rstrip('.')}. Drop or convert the column that it names."
     if isinstance(error, OSError) and error.strerror:
-        reason = error.strerror[0].lower() + error.strerror[1:]
         place = repr(str(error.filename)) if error.filename else "the output"
         act = "read" if error.errno == errno.ENOENT else "written"
-        return f"{place} cannot be {act}: {reason}."
-    if isinstance(error, ValueError) and said:
-        return said
+        return f"{place} cannot be {act}: {error.strerror[0].lower()}{error.strerror[1:]}."
+    if isinstance(error, ValueError) and text:
+        return text
     return (
-        f"Internal error, {type(error).__name__}: {said}. Please report it; MERCER_TRACEBACK=1 shows where it happened."
+        f"Internal error, {type(error).__name__}: {text}. Please report it; MERCER_TRACEBACK=1 shows where it happened."
     )

@@ -51,9 +51,8 @@ class Quiet:
     def __enter__(self) -> None:
         with self._lock:
             if not self._inside:
-                self._before = warnings.catch_warnings()
+                self._before = warnings.catch_warnings(action="ignore", category=MercerWarning)
                 self._before.__enter__()
-                warnings.simplefilter("ignore", MercerWarning)
             self._inside += 1
 
     def __exit__(self, *_: object) -> None:
@@ -71,65 +70,62 @@ def fit(asked: dict[str, Any]) -> Answer:
     question = read_question(asked)
     if question.loss != "squared":
         return _fit_loss(question)
-    return _fit_labels(question) if question.points.labels else _fit_numbers(question)
+    return _fit_labels(question) if question.labels else _fit_numbers(question)
 
 
 def _fit_numbers(question: Question) -> Answer:
-    points, model = question.points, _ridge(question)
-    told = _left_out(question, model) | {
-        "training": _root(points.y - model.predict(points.X)),
-        "curve": model.predict(question.at) if len(question.at) else [],
-    }
-    if len(question.at):
-        told["lower"], told["upper"] = model.predict_interval(question.at, _CONFIDENCE)
+    model, at = _ridge(question), question.at
+    told = _left_out(question, model) | {"training": _root(question.y - model.predict(question.X)), "curve": []}
+    if len(at):
+        told["curve"] = model.predict(at)
+        told["lower"], told["upper"] = model.predict_interval(at, _CONFIDENCE)
     return told
 
 
 def _fit_labels(question: Question) -> Answer:
-    points, model = question.points, _ridge(question)
+    model, at = _ridge(question), question.at
     search = KernelRidgeClassifierCV([question.kernel], [question.alpha], fit_intercept=question.intercept)
-    search.fit(points.X, points.y)
+    search.fit(question.X, question.y)
     return _left_out(question, model) | {
-        "training": float(np.mean(search.predict(points.X) != points.y)),
+        "training": float(np.mean(search.predict(question.X) != question.y)),
         "left_out": 1.0 - float(search.best_score_),
         "error_without": None,
-        "curve": search.predict_proba(question.at)[:, 1] if len(question.at) else [],
-        "decision": model.predict(question.at) if len(question.at) else [],
+        "curve": search.predict_proba(at)[:, 1] if len(at) else [],
+        "decision": model.predict(at) if len(at) else [],
     }
 
 
 def _fit_loss(question: Question) -> Answer:
     """Predictions, outer quantiles and mean losses; what only squared errors have is None."""
-    points, model = question.points, fitted_model(question)
-    y, loss = np.maximum(points.y, 0.0) if points.labels else points.y, model.losses_[0]
+    model, labels, at = fitted_model(question), question.labels, question.at
+    y, loss = np.maximum(question.y, 0.0) if labels else question.y, model.losses_[0]
 
     def columns(rows: XLike) -> Array:
-        found = model.decision_function(rows) if points.labels else model.predict(rows)
-        return np.reshape(found, (len(rows), -1)).T
+        values = model.decision_function(rows) if labels else model.predict(rows)
+        return np.reshape(values, (len(rows), -1)).T
 
-    inside = zip(model.losses_, columns(points.X), strict=True)
+    inside = zip(model.losses_, columns(question.X), strict=True)
     told = dict.fromkeys(("left_out", "residuals", "leverage", "error_without", "degrees", "digits")) | {
         "training": float(np.mean([each.rows(y, f[:, None]) for each, f in inside])),
         "converged": model.converged_,
         "curve": [],
     }
     if question.loss != "quantile":
-        task = Task(question.kernel(points.X), y, np.ones(len(y)), loss, question.intercept)
+        task = Task(question.kernel(question.X), y, np.ones(len(y)), loss, question.intercept)
         left = np.vstack(task.minimize(question.alpha).leave_out(list(np.arange(len(y))[:, None]))[0])
-        told["left_out"] = float(np.mean(loss.rows(y, left)))
-        told["residuals"] = None if points.labels else y - left[:, 0]
-    if len(question.at):
-        found = columns(question.at)
-        told["curve"] = loss.mean(found[len(found) // 2])
-        told |= {"decision": found[0]} if points.labels else {}
-        told |= {"lower": found[0], "upper": found[-1]} if len(found) > 1 else {}
+        told |= {"left_out": float(np.mean(loss.rows(y, left))), "residuals": None if labels else y - left[:, 0]}
+    if len(at):
+        curves = columns(at)
+        told["curve"] = loss.mean(curves[len(curves) // 2])
+        told |= {"decision": curves[0]} if labels else {}
+        told |= {"lower": curves[0], "upper": curves[-1]} if len(curves) > 1 else {}
     return told
 
 
 def estimator_of(question: Question) -> tuple[type[Estimator], dict[str, object]]:
     """The estimator of the loss, and its parameters beside alpha, kernel and intercept."""
     if question.loss == "squared":
-        return KernelRidgeClassifier if question.points.labels else KernelRidge, {}
+        return KernelRidgeClassifier if question.labels else KernelRidge, {}
     if question.loss == "logistic":
         return KernelLogistic, {}
     return KernelRegressor, {"loss": question.loss} | ({"quantiles": _LEVELS} if question.loss == "quantile" else {})
@@ -139,31 +135,26 @@ def fitted_model(question: Question) -> Estimator:
     """The model of the sliders."""
     kind, settings = estimator_of(question)
     model = kind(question.alpha, kernel=question.kernel, fit_intercept=question.intercept, **settings)
-    return model.fit(question.points.X, question.points.y)
+    return model.fit(question.X, question.y)
 
 
 def _left_out(question: Question, model: KernelRidge) -> Answer:
     """Leave-one-out error and residuals, and what each point changes where the system is far enough from singular."""
-    points, told = question.points, {"degrees": float(model.effective_dof_), "digits": float(model.route_.digits)}
+    told = {"degrees": float(model.effective_dof_), "digits": float(model.route_.digits)}
     try:
         found = influence(model)
     except InputError:
         search = KernelRidgeCV([question.kernel], [question.alpha], fit_intercept=question.intercept)
-        search.fit(points.X, points.y)
-        residuals = points.y - search.cv_predictions_[0]
+        residuals = question.y - search.fit(question.X, question.y).cv_predictions_[0]
         return told | {"left_out": _root(residuals), "residuals": residuals, "leverage": None, "error_without": None}
-    return told | {
-        "left_out": found.error,
-        "residuals": found.residual,
-        "leverage": found.leverage,
-        "error_without": found.error_without,
-    }
+    names = {"left_out": "error", "residuals": "residual", "leverage": "leverage", "error_without": "error_without"}
+    return told | {name: getattr(found, attribute) for name, attribute in names.items()}
 
 
 def without(asked: dict[str, Any]) -> Answer:
     """Predictions of the model without one point, from the factor of all."""
     question, row = read_question(asked), asked.get("row")
-    n = len(question.points.y)
+    n = len(question.y)
     if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < n:
         raise InputError(f"row must be the number of a point, from 0 to {n - 1}.")
     return {"curve": _ridge(question).without(row).predict(question.at) if len(question.at) else []}
@@ -172,13 +163,12 @@ def without(asked: dict[str, Any]) -> Answer:
 def overview(asked: dict[str, Any]) -> Answer:
     """Error against alpha for this kernel, the eigenvalues of the kernel matrix, and the matrix as an image."""
     question = read_question(asked)
-    points = question.points
-    K = question.kernel(points.X)
-    keys = [] if points.words else [*np.asarray(points.X).T[::-1], *([points.y] if points.labels else [])]
+    K = question.kernel(question.X)
+    keys = [] if question.words else [*question.X.T[::-1], *([question.y] if question.labels else [])]
     order = np.lexsort(keys) if keys else np.arange(len(K))
     return {
         "alphas": ALPHAS,
-        "errors": _errors(question, [question.kernel])[0],
+        "errors": errors_of(question, [question.kernel])[1][0],
         "eigenvalues": np.linalg.eigvalsh((K + K.T) / 2)[::-1],
         "gram": _image(K[np.ix_(order, order)]),
     }
@@ -190,7 +180,7 @@ def surface(asked: dict[str, Any]) -> Answer:
     kernels = around(question.kernel)
     if len(kernels) == 1:
         raise InputError("This kernel has no width, so there is no surface of errors.")
-    return {"factors": WIDTHS, "alphas": ALPHAS, "errors": _errors(question, kernels)}
+    return {"factors": WIDTHS, "alphas": ALPHAS, "errors": errors_of(question, kernels)[1]}
 
 
 def draw_curves(asked: dict[str, Any]) -> Answer:
@@ -198,7 +188,7 @@ def draw_curves(asked: dict[str, Any]) -> Answer:
     question, Y = read_question(asked), asked.get("draws")
     if not isinstance(Y, list) or not 1 <= len(Y) <= _MOST_DRAWS:
         raise InputError(f"draws must be at most {_MOST_DRAWS} lists of targets.")
-    targets = [read_points({"x": asked["points"]["x"], "y": each}).y for each in Y]
+    targets = [read_points({"x": asked["points"]["x"], "y": each})[1] for each in Y]
     if not len(question.at):
         return {"curves": [[] for _ in targets]}
     return {"curves": _ridge(question, np.column_stack(targets)).predict(question.at).T}
@@ -229,12 +219,7 @@ def wider(kernel: Kernel, by: float) -> Kernel:
 
 def _ridge(question: Question, Y: Array | None = None) -> KernelRidge:
     model = KernelRidge(question.alpha, kernel=question.kernel, fit_intercept=question.intercept)
-    return model.fit(question.points.X, question.points.y if Y is None else Y)
-
-
-def _errors(question: Question, kernels: list[Kernel]) -> Array:
-    """Root mean squared left-out errors, or shares of wrong labels, of every kernel and alpha."""
-    return errors_of(search_of(question, kernels).fit(question.points.X, question.points.y), question)
+    return model.fit(question.X, question.y if Y is None else Y)
 
 
 def around(kernel: Kernel) -> list[Kernel]:
@@ -243,21 +228,17 @@ def around(kernel: Kernel) -> list[Kernel]:
     return kernels if kernels[0] != kernel else [kernel]
 
 
-def search_of(question: Question, kernels: list[Kernel]) -> KernelRidgeCV | KernelRidgeClassifierCV:
-    """A search over kernels and all alphas of the page."""
-    kind = KernelRidgeClassifierCV if question.points.labels else KernelRidgeCV
-    return kind(kernels, ALPHAS, fit_intercept=question.intercept)
-
-
-def errors_of(search: Estimator, question: Question) -> Array:
-    """The errors of every candidate of a fitted search (kernels x alphas)."""
+def errors_of(question: Question, kernels: list[Kernel]) -> tuple[Estimator, Array]:
+    """A fitted search over kernels and all alphas of the page, and the left-out error of each (kernels x alphas)."""
+    kind = KernelRidgeClassifierCV if question.labels else KernelRidgeCV
+    search = kind(kernels, ALPHAS, fit_intercept=question.intercept).fit(question.X, question.y)
     scores = np.reshape(search.cv_results_["mean_test_score"], (len(search.kernels_), len(search.alphas_)))
-    return as_error(scores, question)
+    return search, as_error(scores, question)
 
 
 def as_error(scores: float | Array, question: Question) -> Array:
     """Shares of wrong labels from accuracies, or root mean squared errors from negative mean squared ones."""
-    return np.asarray(1.0 - scores if question.points.labels else np.sqrt(-scores))
+    return np.asarray(1.0 - scores if question.labels else np.sqrt(-scores))
 
 
 def _root(values: Array) -> float:
@@ -276,11 +257,8 @@ def plain(told: object) -> object:
     if isinstance(told, dict):
         return {name: plain(value) for name, value in told.items()}
     if isinstance(told, np.ndarray):
-        if told.dtype.kind == "f" and not np.isfinite(told).all():
-            return plain(told.tolist())
-        return told.tolist()
+        finite = told.dtype.kind != "f" or bool(np.isfinite(told).all())
+        return told.tolist() if finite else plain(told.tolist())
     if isinstance(told, list | tuple):
         return [plain(value) for value in told]
-    if isinstance(told, float):
-        return told if np.isfinite(told) else None
-    return told
+    return None if isinstance(told, float) and not np.isfinite(told) else told

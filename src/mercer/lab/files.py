@@ -7,7 +7,6 @@ import secrets
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -50,50 +49,39 @@ _LARGEST_CELL = 1e100
 def export(what: str, asked: object, job: Job | None, folder: Path | None = None) -> bytes:
     """The bytes of a file, which is written to `folder` for the moment if it must be one."""
     question = read_question(asked)
-    if what == "report" and question.loss != "squared":
-        way = "Choose the squared loss, or export a model file or Python code."
-        raise InputError(sentence("The loss of reports", "'squared'", repr(question.loss), way))
-    if what == "report":
-        return _report(job, folder)
-    return _python_lines(question) if what == "python" else _model_file(question, folder)
-
-
-def _through_file(folder: Path | None, write: Callable[[Path], None]) -> bytes:
+    if what == "python":
+        return _python_lines(question)
     with tempfile.TemporaryDirectory(dir=folder) as inside:
         path = Path(inside, "export")
-        write(path)
+        if what == "model":
+            models.save(fitted_model(question), path)
+        else:
+            _write_report(question, job, path)
         return path.read_bytes()
 
 
-def _model_file(question: Question, folder: Path | None) -> bytes:
-    """The model of the sliders, as `mercer.save` writes it."""
-    model = fitted_model(question)
-    return _through_file(folder, lambda path: models.save(model, path))
-
-
-def _report(job: Job | None, folder: Path | None) -> bytes:
-    """The report of a search that is done."""
+def _write_report(question: Question, job: Job | None, path: Path) -> None:
+    """Write the report of a search that is done."""
+    way_out = "Choose the squared loss, or export a model file or Python code."
+    refuse_if(question.loss != "squared", "The loss of reports", "'squared'", repr(question.loss), way_out)
     if job is None or job.result is None:
         raise InputError("There is no report before a search is done. Run the search first.")
-    points = job.question.points
-    if points.words:
+    if job.question.words:
         raise InputError("A report needs rows of numbers; these points are words.")
-    X, search, nested = np.asarray(points.X), job.search, job.nested
-    return _through_file(folder, lambda path: write_report(search, X, points.y, path, evaluation=nested, target="y"))
+    write_report(job.search, job.question.X, job.question.y, path, evaluation=job.nested, target="y")
 
 
 def _python_lines(question: Question) -> bytes:
     """Lines of Python that fit the same model to the same points."""
-    points, (kind, settings) = question.points, estimator_of(question)
+    kind, settings = estimator_of(question)
     more = ", ".join(f"{name}={value!r}" for name, value in ({"fit_intercept": question.intercept} | settings).items())
-    x = points.X if points.words else np.asarray(points.X).tolist()
     lines = [
         "import numpy as np",
         f"from mercer import {kind.__name__}",
         "from mercer.kernels import parse",
         "",
-        f"X = {x!r}" if points.words else f"X = np.array({x!r})",
-        f"y = np.array({points.y.tolist()!r})",
+        f"X = {question.X!r}" if question.words else f"X = np.array({question.X.tolist()!r})",
+        f"y = np.array({question.y.tolist()!r})",
         f"kernel = parse({repr(question.kernel)!r})",
         f"model = {kind.__name__}({question.alpha!r}, kernel=kernel, {more}).fit(X, y)",
         "print(model.predict(X))",
@@ -173,15 +161,13 @@ class Upload:
 
         Columns are standardized; `scale` has the mean and the standard deviation of each.
         """
-        names, target = self._axes_and_target(axes, target)
-        beside = [each for each in self.columns if each not in (*names, target)] if others else []
-        notes = []
-        if len(beside) > _MOST_COLUMNS - len(names):
-            beside = beside[: _MOST_COLUMNS - len(names)]
-            notes.append(f"Of the other columns the first {len(beside)} are used.")
-        names += beside
+        axes, target = self._axes_and_target(axes, target)
+        others_there = [name for name in self.columns if name not in (*axes, target)] if others else []
+        beside = others_there[: _MOST_COLUMNS - len(axes)]
+        cut = len(beside) < len(others_there)
+        names, notes = [*axes, *beside], [f"Of the other columns the first {len(beside)} are used."] * cut
         texts, y = self.labels[target] if target in self.labels else (None, self.columns[target])
-        table = np.column_stack([self.columns[each] for each in names])
+        table = np.column_stack([self.columns[name] for name in names])
         whole = np.flatnonzero(np.isfinite(table).all(axis=1) & np.isfinite(y))
         if len(whole) < len(y):
             notes.append(f"{len(y) - len(whole)} of {len(y)} rows have missing values and are left out.")
@@ -199,7 +185,7 @@ class Upload:
             "x": np.round((table - centre) / spread, 6),
             "y": y,
             "names": names,
-            "axes": len(names) - len(beside),
+            "axes": len(axes),
             "target": target,
             "labels": texts,
             "scale": np.column_stack([centre, spread]),
@@ -215,7 +201,7 @@ class Upload:
             refuse_if(each not in self.columns, "An axis", "a column of numbers", repr(each)[:60])
         if not isinstance(target, str) or (target not in self.columns and target not in self.labels):
             raise InputError(sentence("The target", "a column of numbers or of two labels", repr(target)[:60]))
-        return list(axes), target
+        return axes, target
 
 
 class Uploads:

@@ -13,7 +13,7 @@ import numpy as np
 from mercer.data.rows import Estimator
 from mercer.errors import InputError, MercerError
 from mercer.estimators.evaluation import nested_cross_validate
-from mercer.lab.answers import ALPHAS, WIDTHS, around, as_error, errors_of, quiet, search_of
+from mercer.lab.answers import ALPHAS, WIDTHS, around, as_error, errors_of, quiet
 from mercer.lab.questions import Answer, Question, read_question
 from mercer.runtime.progress import Listener, listening
 from mercer.text import round_numbers
@@ -66,14 +66,13 @@ class Job:
 
     def state(self) -> Answer:
         """What the page shows."""
-        return {
-            "running": self.running,
-            "told": self.told,
-            "share": self.share,
-            "result": self.result,
-            "error": self.error,
-            "stopped": self.stop.is_set(),
-        }
+        shown = {name: getattr(self, name) for name in ("running", "told", "share", "result", "error")}
+        return shown | {"stopped": self.stop.is_set()}
+
+    def end(self) -> Answer:
+        """Stop the search; what the page shows then."""
+        self.stop.set()
+        return self.state()
 
     def run(self) -> None:
         """Search, then nest the search."""
@@ -96,18 +95,17 @@ class Job:
         return heard
 
     def _run(self) -> None:
-        points = self.question.points
-        search = search_of(self.question, around(self.question.kernel))
+        question = self.question
         with listening(self._heard(0.0, 0.3)):
-            search.fit(points.X, points.y)
+            search, errors = errors_of(question, around(question.kernel))
         self._go_on()
         self.search, self.share = search, 0.3
         with listening(self._heard(0.3, 0.7)):
-            nested = nested_cross_validate(search, points.X, points.y, cv=min(_FOLDS, len(points.y)), random_state=0)
+            folds = min(_FOLDS, len(question.y))
+            nested = nested_cross_validate(search, question.X, question.y, cv=folds, random_state=0)
         self._go_on()
-        errors, error = errors_of(search, self.question), float(as_error(nested.mean, self.question))
-        slope = 1.0 if points.labels else 0.5 / max(error, 1e-300)
-        best = float(errors.ravel()[search.best_index_])
+        error, best = float(as_error(nested.mean, question)), float(errors.ravel()[search.best_index_])
+        slope = 1.0 if question.labels else 0.5 / max(error, 1e-300)
         self.nested = nested
         self.result = {
             "kernel": round_numbers(repr(search.best_kernel_)),

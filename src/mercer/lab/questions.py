@@ -26,22 +26,31 @@ _LOSSES = {False: ("squared", "huber", "quantile"), True: ("squared", "logistic"
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
-    """The points in the plot.
+class Question:
+    """What the page has: points, a kernel and its settings, and where it wants predictions.
 
     Attributes
     ----------
     X : ndarray of shape (n, d), or list of str
-        Numbers, or words.
+        The points: numbers, or words.
     y : ndarray of shape (n,)
-        Targets; -1 and 1 for labels.
+        Their targets; -1 and 1 for labels.
     labels : bool
         Whether the targets are two labels.
+    kernel, alpha, intercept, loss : Kernel, float, bool, str
+        The model.
+    at : ndarray of shape (m, d), or list of str
+        Where predictions are wanted.
     """
 
     X: XLike
     y: Array
     labels: bool
+    kernel: Kernel
+    alpha: float
+    intercept: bool
+    at: XLike
+    loss: str = "squared"
 
     @property
     def words(self) -> bool:
@@ -49,32 +58,21 @@ class Points:
         return isinstance(self.X, list)
 
 
-@dataclass(frozen=True, eq=False)
-class Question:
-    """Points, a kernel, alpha, whether there is an intercept, where predictions are wanted, and the loss."""
-
-    points: Points
-    kernel: Kernel
-    alpha: float
-    intercept: bool
-    at: XLike
-    loss: str = "squared"
-
-
 def read_question(asked: object) -> Question:
     """The question, or an `InputError` in a sentence."""
     if not isinstance(asked, Mapping):
         raise InputError(sentence("The request", "an object with points, kernel and alpha", type(asked).__name__))
-    points = read_points(asked.get("points"))
-    alpha = _number(asked.get("alpha", 1.0), "alpha")
-    refuse_if(not 0 < alpha <= 1e12, "alpha", "above 0 and at most 1e12", alpha)
+    X, y, labels = read_points(asked.get("points"))
+    alpha = asked.get("alpha", 1.0)
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or abs(alpha) > 1e300 or math.isnan(alpha):
+        raise InputError(sentence("alpha", "a number", repr(alpha)[:40]))
+    refuse_if(not 0 < alpha <= 1e12, "alpha", "above 0 and at most 1e12", float(alpha))
     at: XLike = asked.get("at", [])
-    at = _words(at, 2 * _MOST_WORDS) if points.words else _rows(at, MOST_PLACES, "places", points.X.shape[1])
-    loss, known = asked.get("loss", "squared"), _LOSSES[points.labels]
-    if loss not in known:
-        kind = "labels" if points.labels else "numbers"
-        raise InputError(sentence(f"The loss of {kind}", f"one of {', '.join(map(repr, known))}", repr(loss)[:40]))
-    return Question(points, read_kernel(asked.get("kernel")), alpha, asked.get("intercept") is True, at, loss)
+    at = _words(at, 2 * _MOST_WORDS) if isinstance(X, list) else _rows(at, MOST_PLACES, "places", X.shape[1])
+    loss, known, kind = asked.get("loss", "squared"), _LOSSES[labels], "labels" if labels else "numbers"
+    refuse_if(loss not in known, f"The loss of {kind}", f"one of {', '.join(map(repr, known))}", repr(loss)[:40])
+    kernel, intercept = read_kernel(asked.get("kernel")), asked.get("intercept") is True
+    return Question(X, y, labels, kernel, float(alpha), intercept, at, loss)
 
 
 def read_kernel(text: object) -> Kernel:
@@ -83,37 +81,32 @@ def read_kernel(text: object) -> Kernel:
         raise InputError("Write a kernel, such as Gaussian(width=1).")
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise InputError(sentence("The kernel", f"a text of at most {_LONGEST} letters", repr(text)[:40]))
-    found = parse(text)
-    if _parts(found) > _MOST_PARTS:
+    kernel = parse(text)
+    if _parts(kernel) > _MOST_PARTS:
         raise InputError(f"A kernel on this page may have at most {_MOST_PARTS} parts.")
-    return found
+    return kernel
 
 
 def _parts(kernel: Kernel) -> int:
     return 1 + sum(_parts(part) for part in kernel.parts())
 
 
-def read_points(given: object) -> Points:
+def read_points(given: object) -> tuple[XLike, Array, bool]:
     """Points as the page sends them: x, y, and whether y has labels."""
     if not isinstance(given, Mapping) or "x" not in given or "y" not in given:
         raise InputError(sentence("points", "an object with x and y", type(given).__name__))
-    x, labels = given["x"], given.get("labels") is True
+    x, y, labels = given["x"], given["y"], given.get("labels") is True
     words = isinstance(x, list) and bool(x) and isinstance(x[0], str)
     X: XLike = _words(x, _MOST_WORDS) if words else _rows(x, MOST_ROWS, "points", None)
-    y = _rows([[each] for each in given["y"]] if isinstance(given["y"], list) else None, MOST_ROWS, "targets", 1)[:, 0]
-    if len(X) != len(y):
-        raise InputError(f"There must be as many points as targets; got {len(X)} and {len(y)}.")
-    if len(y) < 2:
-        raise InputError("There must be at least 2 points. Add some by clicking into the plot.")
-    if labels and set(np.unique(y)) != {-1.0, 1.0}:
-        raise InputError("There must be points of both labels.")
-    return Points(X, y, labels)
-
-
-def _number(given: object, what: str) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or abs(given) > 1e300 or math.isnan(given):
-        raise InputError(sentence(what, "a number", repr(given)[:40]))
-    return float(given)
+    y = _rows([[each] for each in y] if isinstance(y, list) else None, MOST_ROWS, "targets", 1)[:, 0]
+    for invalid, must_be in (
+        (len(X) != len(y), f"as many points as targets; got {len(X)} and {len(y)}."),
+        (len(y) < 2, "at least 2 points. Add some by clicking into the plot."),
+        (labels and set(np.unique(y)) != {-1.0, 1.0}, "points of both labels."),
+    ):
+        if invalid:
+            raise InputError(f"There must be {must_be}")
+    return X, y, labels
 
 
 def _rows(given: object, most: int, what: str, columns: int | None) -> Array:
@@ -123,16 +116,21 @@ def _rows(given: object, most: int, what: str, columns: int | None) -> Array:
     if not given:
         return np.empty((0, columns or 1))
     try:
-        found = np.array(given, dtype=np.float64)
+        rows = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{what} must be lists of numbers.") from None
-    if found.ndim != 2 or not 1 <= found.shape[1] <= _MOST_COLUMNS or not np.isfinite(found).all():
-        raise InputError(f"{what} must be lists of numbers, all of one length.")
-    if columns is not None and found.shape[1] != columns:
-        raise InputError(f"{what} must have {columns} numbers each; got {found.shape[1]}.")
-    if np.abs(found).max() > 1e100:
-        raise InputError(f"{what} must not be larger than 1e100.")
-    return found
+    width = rows.shape[-1]
+    for invalid, must in (
+        (
+            rows.ndim != 2 or not 1 <= width <= _MOST_COLUMNS or not np.isfinite(rows).all(),
+            "be lists of numbers, all of one length",
+        ),
+        (columns not in (None, width), f"have {columns} numbers each; got {width}"),
+        (np.abs(rows).max(initial=0.0) > 1e100, "not be larger than 1e100"),
+    ):
+        if invalid:
+            raise InputError(f"{what} must {must}.")
+    return rows
 
 
 def _words(given: object, most: int) -> list[str]:
@@ -140,4 +138,4 @@ def _words(given: object, most: int) -> list[str]:
         raise InputError(f"Words must be a list of at most {most} texts.")
     if any(len(each) > _LONGEST_WORD for each in given):
         raise InputError(f"Words must have at most {_LONGEST_WORD} letters.")
-    return list(given)
+    return given

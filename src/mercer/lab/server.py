@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
-import queue
 import secrets
 import signal
 import socket
@@ -15,8 +14,7 @@ import time
 import webbrowser
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
-from functools import cached_property
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -61,92 +59,69 @@ _HEADERS = [
 ]
 
 
-class Guard:
-    """Lets through what asks for this host, from this page or from no page, and adds the headers of safety."""
+def guard(app: ASGIApp, hosts: set[str]) -> ASGIApp:
+    """The application for requests to these hosts, from this page or from no page, with the headers of safety."""
 
-    def __init__(self, app: ASGIApp, hosts: set[str]) -> None:
-        self.app, self.hosts = app, hosts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-
-        async def guarded(message: Message) -> None:
+    async def answer_guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_safely(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", []), *_HEADERS]
             await send(message)
 
-        if refused := self._reason_to_refuse(Headers(scope=scope)):
-            await PlainTextResponse(refused, 403)(scope, receive, guarded)
-            return
-        await self.app(scope, receive, guarded)
+        refused = _reason_to_refuse(Headers(scope=scope), hosts) if scope["type"] == "http" else ""
+        await (PlainTextResponse(refused, 403) if refused else app)(scope, receive, send_safely)
 
-    def _reason_to_refuse(self, headers: Headers) -> str:
-        host = headers.getlist("host")
-        if len(host) != 1 or host[0].lower() not in self.hosts:
-            return "This address is not served here."
-        origins = {f"http://{each}" for each in self.hosts}
-        elsewhere = any(origin.lower() not in origins for origin in headers.getlist("origin"))
-        if elsewhere or any(site not in ("none", "same-origin") for site in headers.getlist("sec-fetch-site")):
-            return "Pages from elsewhere are not answered."
-        return ""
+    return answer_guarded
+
+
+def _reason_to_refuse(headers: Headers, hosts: set[str]) -> str:
+    host = headers.getlist("host")
+    if len(host) != 1 or host[0].lower() not in hosts:
+        return "This address is not served here."
+    origins = {f"http://{host}" for host in hosts}
+    elsewhere = any(origin.lower() not in origins for origin in headers.getlist("origin"))
+    if elsewhere or any(site not in ("none", "same-origin") for site in headers.getlist("sec-fetch-site")):
+        return "Pages from elsewhere are not answered."
+    return ""
 
 
 class Connection(H11Protocol):
     """A connection that is closed where the head of a request has not come in time; the body is waited for later."""
 
-    _deadline: asyncio.TimerHandle | None = None
-
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
         super().connection_made(transport)
-        self._wait()
+        self._deadline = self.loop.call_later(_PATIENCE, self._give_up)
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
         super().on_response_complete()
-        self._wait()
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(_PATIENCE, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
         super().connection_lost(exc)
-        if self._deadline is not None:
-            self._deadline.cancel()
-
-    def _wait(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self._deadline = self.loop.call_later(_PATIENCE, self._give_up)
+        self._deadline.cancel()
 
     def _give_up(self) -> None:
         if self.cycle is None or self.cycle.response_complete:
             self.transport.close()
 
 
-class Workers:
-    """Threads that answer questions and do not keep the process alive; waiting questions are few."""
+async def _in_thread(question: Callable[[], Response]) -> Response:
+    """The answer of a thread that does not keep the process alive."""
+    future: Future[Response] = Future()
+    future.set_running_or_notify_cancel()  # who waits may leave, and the thread goes on
 
-    def __init__(self, count: int) -> None:
-        self._questions: queue.SimpleQueue[tuple[Future[Response], Callable[[], Response]]] = queue.SimpleQueue()
-        for _ in range(count):
-            threading.Thread(target=self._work, daemon=True).start()
+    def work() -> None:
+        try:
+            future.set_result(question())
+        except BaseException as error:  # noqa: BLE001 - whoever waits is told
+            future.set_exception(error)
 
-    def _work(self) -> None:
-        while True:
-            future, question = self._questions.get()
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(question())
-                except BaseException as error:  # noqa: BLE001 - whoever waits is told
-                    future.set_exception(error)
-
-    async def run(self, question: Callable[[], Response]) -> Response:
-        """The answer, when it is there."""
-        future: Future[Response] = Future()
-        self._questions.put((future, question))
-        return await asyncio.wrap_future(future)
+    threading.Thread(target=work, daemon=True).start()
+    return await asyncio.wrap_future(future)
 
 
 class Lab:
@@ -165,8 +140,19 @@ class Lab:
     def __init__(self, token: str, table: Path | None = None, folder: Path | None = None) -> None:
         self.token, self.uploads, self.jobs = token, Uploads(folder), Jobs()
         self.opened = None if table is None else self.uploads.open(table, table.name)[0]
-        self._heavy, self._light = Workers(_AT_ONCE), Workers(1)
-        self._waiting = self._coming = 0
+        counts = (_AT_ONCE, 1, _WAITING, _UPLOADS)
+        self._heavy, self._light, self._waiting, self._coming = map(asyncio.Semaphore, counts)
+        # what is answered from what the server keeps, but for `table`, which comes as bytes
+        self._own: dict[str, Callable[[dict[str, Any]], Answer | Response]] = {
+            "start": lambda _: {"tables": self.uploads.descriptions(), "opened": self.opened},
+            "columns": lambda asked: self.uploads.get(asked.get("key")).points(
+                asked.get("axes"), asked.get("target"), others=asked.get("others") is True
+            ),
+            "search": lambda asked: {"job": self.jobs.start(asked)},
+            "progress": lambda asked: self.jobs.get(asked.get("job")).state(),
+            "stop": lambda asked: self.jobs.get(asked.get("job")).end(),
+            "export": self._export,
+        }
 
     def app(self, hosts: set[str]) -> ASGIApp:
         """The application, for requests to these hosts."""
@@ -177,7 +163,7 @@ class Lab:
         ]
         app = Starlette(routes=routes, exception_handlers={500: _broken})
         app.router.redirect_slashes = False
-        return Guard(app, hosts)
+        return guard(app, hosts)
 
     def _known(self, request: Request) -> bool:
         return secrets.compare_digest(request.path_params["token"].encode(), self.token.encode())
@@ -194,76 +180,44 @@ class Lab:
         what = request.path_params["what"]
         if not self._known(request) or what not in ("table", *ANSWERS, *self._own):
             return PlainTextResponse("Not found.", 404)
+        table = what == "table"
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != ("application/octet-stream" if what == "table" else "application/json"):
+        if kind != ("application/octet-stream" if table else "application/json"):
             return _error_response("The request must be JSON, or the bytes of a table.", 415)
-        if what != "table":
-            return await self._received(what, request, _LONGEST)
-        if self._coming >= _UPLOADS:
+        if table and self._coming.locked():
             return _error_response("Two tables are on their way. Wait a moment.", 503)
-        self._coming += 1
-        try:
-            return await self._received(what, request, LARGEST)
-        finally:
-            self._coming -= 1
-
-    async def _received(self, what: str, request: Request, most: int) -> Response:
-        """The answer, once a request of at most so many bytes has come."""
-        try:
-            with anyio.fail_after(_PATIENCE):
-                raw = await _body(request, most)
-        except TimeoutError:
-            return _error_response("The request took too long to arrive.", 408)
-        except ClientDisconnect:
-            return Response(status_code=400)
-        if raw is None:
-            return _error_response("This is too large: a table may have 20 MB, a request 2 MB.", 413)
-        if self._waiting >= _WAITING:
-            return _error_response("Too many requests at once. Wait a moment.", 503)
-        self._waiting += 1
-        workers = self._light if what in _QUICK else self._heavy
-        try:
-            return await workers.run(lambda: self._answer(what, raw, request.headers))
-        finally:
-            self._waiting -= 1
+        async with self._coming if table else nullcontext():
+            try:
+                with anyio.fail_after(_PATIENCE):
+                    raw = await _body(request, LARGEST if table else _LONGEST)
+            except TimeoutError:
+                return _error_response("The request took too long to arrive.", 408)
+            except ClientDisconnect:
+                return Response(status_code=400)
+            if raw is None:
+                return _error_response("This is too large: a table may have 20 MB, a request 2 MB.", 413)
+            if self._waiting.locked():
+                return _error_response("Too many requests at once. Wait a moment.", 503)
+            async with self._waiting, self._light if what in _QUICK else self._heavy:
+                return await _in_thread(lambda: self._answer(what, raw, request.headers))
 
     def _answer(self, what: str, raw: bytes, headers: Headers) -> Response:
         try:
             if what == "table":
                 key, upload = self.uploads.read(raw, _file_name(unquote(headers.get("x-name", ""))))
-                return _json({"key": key, **upload.description()})
+                return JSONResponse(plain({"key": key, **upload.description()}))
             asked = _parse_request(raw)
-            if what in ANSWERS:
-                return _json(answer(what, asked))
-            found = self._own[what](asked)
-            return found if isinstance(found, Response) else _json(found)
+            found = answer(what, asked) if what in ANSWERS else self._own[what](asked)
+            return found if isinstance(found, Response) else JSONResponse(plain(found))
         except RecursionError:
-            return _error_response("The request is nested too deeply.", 200)
+            words = "The request is nested too deeply."
         except MercerError as error:
-            return _error_response(str(error), 200)  # an answer in words: the page shows it beside the control
+            words = str(error)
         except MemoryError:
-            return _error_response("There is not enough memory for this. Use fewer points.", 200)
+            words = "There is not enough memory for this. Use fewer points."
         except (ArithmeticError, ValueError, TypeError, LookupError) as error:  # odd input that nobody foresaw
-            return _error_response(f"This could not be worked out ({type(error).__name__}).", 200)
-
-    @cached_property
-    def _own(self) -> dict[str, Callable[[dict[str, Any]], Answer | Response]]:
-        """What is answered from what the server keeps, but for `table`, which comes as bytes."""
-        return {
-            "start": lambda _: {"tables": self.uploads.descriptions(), "opened": self.opened},
-            "columns": lambda asked: self.uploads.get(asked.get("key")).points(
-                asked.get("axes"), asked.get("target"), others=asked.get("others") is True
-            ),
-            "search": lambda asked: {"job": self.jobs.start(asked)},
-            "progress": lambda asked: self.jobs.get(asked.get("job")).state(),
-            "stop": self._stop,
-            "export": self._export,
-        }
-
-    def _stop(self, asked: dict[str, Any]) -> Answer:
-        job = self.jobs.get(asked.get("job"))
-        job.stop.set()
-        return job.state()
+            words = f"This could not be worked out ({type(error).__name__})."
+        return _error_response(words, 200)  # an answer in words: the page shows it beside the control
 
     def _export(self, asked: dict[str, Any]) -> Response:
         what = asked.get("what")
@@ -300,10 +254,6 @@ async def _body(request: Request, most: int) -> bytes | None:
     return b"".join(pieces)
 
 
-def _json(found: object) -> Response:
-    return JSONResponse(plain(found))
-
-
 def _error_response(words: str, status: int) -> Response:
     return JSONResponse({"error": words}, status)
 
@@ -314,38 +264,31 @@ async def _broken(_request: Request, _error: Exception) -> Response:
 
 def bound(port: int) -> socket.socket:
     """A socket of this machine alone; port 0 is any that is free."""
-    found = socket.socket(proto=socket.IPPROTO_TCP)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # answers in two pieces wait for nothing
-    try:
-        found.bind((LOOPBACK, port))
-        found.listen(128)  # whoever opens the address before the server is ready waits
+    try:  # whoever opens the address before the server is ready waits
+        listening = socket.create_server((LOOPBACK, port), backlog=128)
     except OSError as error:
-        found.close()
         why = "is in use" if error.errno == errno.EADDRINUSE else "cannot be used"
         raise InputError(f"Port {port} {why}. Choose another one.") from None
-    return found
-
-
-def server_of(lab: Lab, listening: socket.socket) -> tuple[uvicorn.Server, str]:
-    """A server of the page at this socket, and its address."""
-    port = listening.getsockname()[1]
-    app = lab.app({f"{LOOPBACK}:{port}", f"localhost:{port}"})
-    config = uvicorn.Config(app, http=Connection, log_level="critical", access_log=False, timeout_graceful_shutdown=1)
-    return uvicorn.Server(config), f"http://{LOOPBACK}:{port}/{lab.token}/"
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # answers in two pieces wait for nothing
+    return listening
 
 
 @contextmanager
-def running(lab: Lab) -> Iterator[str]:
+def running(lab: Lab, listening: socket.socket | None = None) -> Iterator[str]:
     """The address of the page, served by a thread of this process while the block lasts."""
-    with bound(0) as listening:
-        server, address = server_of(lab, listening)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    with bound(0) if listening is None else listening as own:
+        port = own.getsockname()[1]
+        app = lab.app({f"{LOOPBACK}:{port}", f"localhost:{port}"})
+        config = uvicorn.Config(
+            app, http=Connection, log_level="critical", access_log=False, timeout_graceful_shutdown=1
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [own]}, daemon=True)
         thread.start()
         while not server.started:
             time.sleep(0.01)
         try:
-            yield address
+            yield f"http://{LOOPBACK}:{port}/{lab.token}/"
         finally:
             server.should_exit = True
             thread.join(timeout=10)
@@ -368,21 +311,16 @@ def handling_signals(handler: Callable[[int, FrameType | None], None]) -> Iterat
 
 def serve(table: Path | None, port: int, *, browser: bool, say: Callable[[str], None] = print) -> None:
     """Serve the page until it is interrupted; the first line that is said is its address."""
+    ended = threading.Event()
     interrupt = handling_signals(signal.default_int_handler)  # while a table is read, as Ctrl-C does
     with interrupt, bound(port) as listening, tempfile.TemporaryDirectory() as folder:
         lab = Lab(secrets.token_urlsafe(16), table, Path(folder))
-        server, address = server_of(lab, listening)
-
-        def end(*_: object) -> None:  # an exception may be lost in whatever the event loop does at that moment
-            server.should_exit = True
-
-        try:
-            with handling_signals(end), threadpool_limits(1):  # few points are done sooner on one thread
-                say(address)
-                say("Open this address in a browser on this machine. Ctrl-C ends the server.")
-                if browser:
-                    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-                server.run(sockets=[listening])
-        finally:
-            lab.jobs.close()
+        # few points are done sooner on one thread
+        with handling_signals(lambda *_: ended.set()), threadpool_limits(1), running(lab, listening) as address:
+            say(address)
+            say("Open this address in a browser on this machine. Ctrl-C ends the server.")
+            if browser:
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            while not ended.wait(1.0):  # in turns, since signals do not end a wait on every system
+                pass
     say("Stopped.")
