@@ -163,6 +163,11 @@ class ModelEvaluation(Shown):
         return reproduction_of(self.subject, self.data.origin)
 
     @property
+    def nine_in_ten(self) -> Coverage | None:
+        """Coverage of 90 % prediction intervals."""
+        return next((each for each in self.coverage if each.confidence == _NINE_IN_TEN), None)
+
+    @property
     def warnings(self) -> list[str]:
         """What may be wrong, serious things first."""
         from mercer.report.worries import worries
@@ -186,11 +191,9 @@ class ModelEvaluation(Shown):
             f"Out-of-sample {word}: {number(outcome.error)}{spread} ({outcome.measure.name}; {outcome.how}).",
             f"Baseline: {number(outcome.baseline)}.",
         ]
-        lines += [
-            f"{percent(each.confidence)} prediction intervals contain {percent(float(each))} of held-out targets."
-            for each in self.coverage
-            if each.confidence == _NINE_IN_TEN
-        ]
+        if self.nine_in_ten is not None:
+            share = percent(float(self.nine_in_ten))
+            lines.append(f"90 % prediction intervals contain {share} of held-out targets.")
         if self.labels is not None:
             lines.append(f"Probabilities differ from observed frequencies by {percent(self.labels.calibration.gap)}.")
         if self.influence:

@@ -147,6 +147,11 @@ class ColumnImportance:
     standard_error: float
     alone: float
 
+    @property
+    def margin(self) -> float:
+        """By how much the rise is larger than two standard errors."""
+        return self.rise - 2 * self.standard_error
+
 
 def influences(subject: Subject, refits: list[Refit]) -> list[ColumnImportance]:
     """Every column permuted in turn, the largest rise first; the columns of many that say most on their own."""
