@@ -1,7 +1,4 @@
-"""Sentences and worries, at the edges of what there is to say.
-
-Covers: report.worries.
-"""
+"""Sentences and worries, at the edges of what there is to say."""
 
 from dataclasses import replace
 
@@ -11,15 +8,16 @@ from report_outcomes import told, with_spectrum
 
 import mercer
 from mercer.insight.intervals import Coverage
-from mercer.kernels import Gaussian, Linear
+from mercer.kernels import Gaussian, Laplacian, Linear
 from mercer.report import words
 from mercer.report.evaluation import evaluate_subject
-from mercer.report.facts import CommitteeChoice, MemberFact, Origin, _bound_names
+from mercer.report.facts import CommitteeChoice, Origin, _bound_names
 from mercer.report.judging import LabelFact
 from mercer.report.refits import ColumnImportance
 from mercer.report.subject import subject_of
-from mercer.report.worries import worries
+from mercer.report.words import worries
 from mercer.selection.outcome import ROOT_MEAN_SQUARE, WRONG, Measure
+from mercer.tuning.committee import Member
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("report")]  # the reports are made once
 
@@ -284,11 +282,11 @@ def test_widths_on_a_bound_are_told_by_the_columns_they_belong_to(auto):
     subject = subject_of(model, table, y, target="price")
     own = [[int(i) for i in np.flatnonzero(subject.place == place)] for place in subject.feature_places[:2]]
     names = [subject.columns[place].name for place in subject.feature_places[:2]]
-    assert _bound_names(["alpha", f"width{own[0]}", f"width{own[1]}"], subject) == (
+    assert _bound_names(["alpha", f"width{own[0]}", f"width{own[1]}"], subject) == [
         "alpha",
         f"width of {' and '.join(names)}",
-    )
-    member = MemberFact("Laplacian", 1.0, 1.0, 1.0, "converged", ("width of size",))
+    ]
+    member = Member("Laplacian", Laplacian(), 1.0, 1.0, 1.0, "converged", ["width of size"])
     alone = evaluate_subject(subject, None, Origin())
     alone = replace(alone, choice=replace(alone.choice, members=(member,)))
     assert titles(alone)["Tuning stopped at a bound for Laplacian"].text.endswith("or that its effect is linear.")

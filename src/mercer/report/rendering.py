@@ -15,8 +15,7 @@ from xml.etree import ElementTree as ET
 from mercer.displays import look
 from mercer.report.evaluation import ModelEvaluation
 from mercer.report.pictures import CELLS, DRAWERS
-from mercer.report.words import estimates, page_file, templates
-from mercer.report.worries import worries
+from mercer.report.words import estimates, page_file, templates, worries
 
 # Colours that the page sets, so that they can change in the dark.
 _COLOURS = {look.BLACK: "currentColor", "#ffffff": "var(--paper)", "#e6e6e6": "var(--line)", "#e5e5e5": "var(--line)"}
