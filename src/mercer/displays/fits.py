@@ -273,15 +273,13 @@ class BoundaryDisplay(Display, size=(5.8, 4.8)):
 def _margins(estimator: Estimator, rows: XLike, regions: Array, count: int) -> Array:
     """From decision values where they say the same as the predictions, otherwise from the regions themselves."""
     own = np.stack([np.where(regions == number, 0.5, -0.5) for number in range(count)])
-    if not hasattr(estimator, "decision_function"):
-        return own
-    values = np.asarray(estimator.decision_function(rows))
+    values = np.asarray(estimator.decision_function(rows)) if hasattr(estimator, "decision_function") else own
     if values.ndim == 1:
         margins = np.stack([-values, values]).reshape(own.shape)
-    elif values.shape[1] == count:
+    elif values.shape[1:] == (count,):
         ahead = [values[:, k] - np.delete(values, k, axis=1).max(axis=1) for k in range(count)]
         margins = np.stack(ahead).reshape(own.shape)
-    else:  # one value per pair of classes
+    else:  # no value, or one per pair of classes
         return own
     return margins if (margins.argmax(axis=0) == regions).mean() > 0.999 else own
 

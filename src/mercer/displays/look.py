@@ -160,9 +160,9 @@ def check_kind(display: str, estimator: Estimator, *, classifier: bool) -> None:
     """Refuse a classifier where numbers are drawn, and a regressor where labels are."""
     from sklearn.base import is_classifier
 
-    kinds = [("a regressor", "FitDisplay"), ("a classifier", "BoundaryDisplay")]
-    (must_be, _), (unlike, other) = kinds[classifier], kinds[not classifier]
-    got, hint = type(getattr(estimator, "steps", [(None, estimator)])[-1][1]).__name__, f"For {unlike} use {other}."
+    must_be, other = ("a classifier", "FitDisplay") if classifier else ("a regressor", "BoundaryDisplay")
+    got = type(getattr(estimator, "steps", [(None, estimator)])[-1][1]).__name__
+    hint = f"For {'a regressor' if classifier else 'a classifier'} use {other}."
     refuse_if(is_classifier(estimator) != classifier, f"The estimator of {display}", must_be, got, hint)
 
 

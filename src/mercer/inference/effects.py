@@ -88,18 +88,13 @@ class MarginalEffects(Shown):
         quartiles = np.nanquantile(self.pointwise, [0.25, 0.5, 0.75], axis=0)
         numbers = np.vstack([self.average, self.standard_error, self.t, self.pvalue, self.interval.T, quartiles])
         columns = dict(zip(header, numbers.tolist(), strict=True))
-        rows = {"rows": self.rows.tolist()} if self._lacking else {}
+        rows = {"rows": self.rows.tolist()} if (self.rows < len(self.pointwise)).any() else {}
         return {"column": self.names, **columns, "kind": self.kinds, **rows}
-
-    @property
-    def _lacking(self) -> bool:
-        """Whether some rows have no number in one of the columns."""
-        return bool((self.rows < len(self.pointwise)).any())
 
     def __str__(self) -> str:
         how = f"{self.errors} standard errors, {self.degrees:.4g} degrees of freedom"
         said = f"Average effects on the prediction ({counted(len(self.pointwise), 'row')}, {how})."
-        if self._lacking:
+        if (self.rows < len(self.pointwise)).any():
             said += " Columns with missing values: averages over the rows that have a number."
         said += f"\n\n{self._table()}"
         if self.interactions is None:

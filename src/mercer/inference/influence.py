@@ -159,8 +159,8 @@ def influence(model: Estimator, X: XLike = None, *, effects: bool = False, verbo
     for fitted in fits:
         if fitted.weights is not None:
             raise InputError("influence does not support sample_weight. Fit the model without it.")
-        targets, alpha = fitted.targets.shape[1], float(fitted.alphas[0])
-        refuse_if(targets != 1, "influence", "of one target", f"{targets} targets")
+        shape, alpha = fitted.targets.shape, float(fitted.alphas[0])
+        refuse_if(shape[1] != 1, "influence", "of one target", f"{shape[1]} targets")
         refuse_if(alpha <= 0, "alpha for influence", "above 0", alpha)
     n = len(fits[0].targets)
     promise(8 * n * n * 5, f"influence of {n} rows", "Use fewer rows.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -196,10 +197,9 @@ def average_effects(subject: Subject) -> MarginalEffects | None:
     model, X = (subject.model, None) if subject.pipeline is None else (subject.pipeline, subject.X)
     if subject.encoder is not None and not subject.auto:
         model, X = Pipeline([("encoder", subject.encoder), ("model", subject.model)]), None
-    try:
+    with suppress(InputError):
         return marginal_effects(model, X, of="probability" if subject.classifier else "prediction")
-    except InputError:
-        return None
+    return None
 
 
 def row_influence(subject: Subject) -> Influence | None:
@@ -207,10 +207,9 @@ def row_influence(subject: Subject) -> Influence | None:
     logs = hasattr(subject.model, "log_factor_")  # beside which targets would be in other units
     if subject.classifier or logs or len(subject.y) > _FACTORED:
         return None
-    try:
+    with suppress(InputError):
         return influence(subject.model if subject.auto else subject.model.best_estimator_)
-    except InputError:
-        return None
+    return None
 
 
 def main_effects(subject: Subject, refits: list[Refit], names: list[str]) -> list[ColumnEffect]:

@@ -24,8 +24,6 @@ from mercer.report.subject import Subject, subject_of
 from mercer.selection.outcome import Outcome
 from mercer.text import Shown, legible, number, percent, text_table
 
-_NINE_IN_TEN = 0.9
-
 
 @dataclass(frozen=True, eq=False)
 class SpectrumFact:
@@ -163,7 +161,7 @@ class ModelEvaluation(Shown):
     @property
     def nine_in_ten(self) -> Coverage | None:
         """Coverage of 90 % prediction intervals."""
-        return next((each for each in self.coverage if each.confidence == _NINE_IN_TEN), None)
+        return next((each for each in self.coverage if each.confidence == 0.9), None)
 
     @property
     def warnings(self) -> list[str]:
@@ -256,25 +254,14 @@ def evaluate_subject(subject: Subject, result: Any, origin: Origin) -> ModelEval
     found, by_size, how = coverages(subject, refits, outcome)
     ranked = influences(subject, refits) if refits else []
     important = [each.name for each in ranked if each.margin > 0]
-    return ModelEvaluation(
-        subject,
-        data_of(subject, origin),
-        outcome,
-        *chosen_by(subject, outcome),
-        training_error(subject, outcome),
-        choice_of(subject, outcome),
-        held_out_of(subject.y, outcome),
-        labels_of(subject, outcome) if subject.classifier else None,
-        tuple(found),
-        how,
-        tuple(ranked),
-        tried_on=sum(len(each.test) for each in refits),
-        parts=len(refits),
-        effects=tuple(main_effects(subject, refits, important)),
-        averages=average_effects(subject),
-        single_rows=row_influence(subject),
-        coverage_by_size=tuple(by_size),
-    )
+    naive, chosen_how = chosen_by(subject, outcome)
+    training, choice = training_error(subject, outcome), choice_of(subject, outcome)
+    held, labels = held_out_of(subject.y, outcome), labels_of(subject, outcome) if subject.classifier else None
+    tried_on, effects = sum(len(each.test) for each in refits), tuple(main_effects(subject, refits, important))
+    rows = average_effects(subject), row_influence(subject), tuple(by_size)
+    columns = tuple(found), how, tuple(ranked), tried_on, len(refits), effects, *rows
+    data = data_of(subject, origin)
+    return ModelEvaluation(subject, data, outcome, naive, chosen_how, training, choice, held, labels, *columns)
 
 
 def spectrum_of(subject: Subject) -> SpectrumFact | None:

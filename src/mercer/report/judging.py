@@ -48,10 +48,10 @@ def judge(subject: Subject, evaluation: Outcome | None = None) -> Outcome:
     """
     if evaluation is None:
         return own_outcome(subject) if subject.auto else _nested_here(subject)
-    loop, what = ("outer", "evaluate") if subject.auto else ("nested", "nested_cross_validate")
+    what = "the result of evaluate" if subject.auto else "the result of nested_cross_validate"
     got = f"that of {evaluation.kind}" if isinstance(evaluation, Outcome) else type(evaluation).__name__
-    unlike = getattr(evaluation, "kind", None) != f"{loop} cross-validation"
-    refuse_if(unlike, "evaluation of a report", f"the result of {what}, or None", got)
+    unlike = getattr(evaluation, "kind", None) != f"{'outer' if subject.auto else 'nested'} cross-validation"
+    refuse_if(unlike, "evaluation of a report", f"{what}, or None", got)
     return evaluation
 
 
@@ -103,14 +103,12 @@ def _nested_here(subject: Subject) -> Outcome:
             "evaluation= is required when the folds of the search overlap or do not cover all rows; the folds are "
             f"{folds.label}. Pass evaluation=nested_cross_validate(search, X, y, cv=5)."
         )
+    most = len(subject.y) if groups is None else len(np.unique(groups))
+    how: dict[str, Any] = {"cv": min(_FOLDS, most), "random_state": 0 if groups is None else None}
     if 3 <= len(folds.repeats[0]) <= _MOST_FOLDS and not hasattr(model.cv, "__next__"):
-        how: dict[str, Any] = {"cv": model.cv, "repeats": model.repeats, "random_state": model.random_state}
-    else:
-        most = len(subject.y) if groups is None else len(np.unique(groups))
-        how = {"cv": min(_FOLDS, most), "random_state": 0 if groups is None else None}
+        how = {"cv": model.cv, "repeats": model.repeats, "random_state": model.random_state}
     whole = (model, subject.rows) if subject.pipeline is None else (subject.pipeline, subject.X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IllConditionedWarning)  # the fit has said it
+    with warnings.catch_warnings(action="ignore", category=IllConditionedWarning):  # the fit has said it
         return nested_cross_validate(*whole, subject.y, sample_weight=subject.weights, groups=groups, **how)
 
 
@@ -353,10 +351,9 @@ def calibration_of(probabilities: Array, numbers: Array, names: list[str]) -> Ca
     >>> found.of, found.said.round(3).tolist(), found.seen.tolist()
     ('yes', [0.2, 0.8], [0.2, 0.8])
     """
+    of, sure, right = "the predicted label", probabilities.max(axis=1), probabilities.argmax(axis=1) == numbers
     if probabilities.shape[1] == 2:
         of, sure, right = names[1], probabilities[:, 1], numbers == 1
-    else:
-        of, sure, right = "the predicted label", probabilities.max(axis=1), probabilities.argmax(axis=1) == numbers
     bins = int(np.clip(len(sure) // 10, 1, _BINS))
     seen, said = calibration_curve(right, sure, n_bins=bins, strategy="quantile", pos_label=True)
     edges = np.percentile(sure, 100 * np.linspace(0, 1, bins + 1)[1:-1])  # as in calibration_curve

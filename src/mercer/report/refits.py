@@ -50,20 +50,18 @@ class Refit:
 
     def predict(self, Z: Array) -> Array:
         """Numbers or labels."""
+        model = self.subject.model
         if not self.subject.auto:
             return np.asarray(self.models[0][1].predict(self.subject.as_frame(Z)))
-        values = self._votes(Z)
         if not self.subject.classifier:
-            return np.asarray(self.subject.model.in_units(values)[:, 0])
-        model = self.subject.model
-        return np.asarray(model.classes_[model.weighted(model.temperature_, values).argmax(axis=1)])
+            return np.asarray(model.in_units(self._votes(Z))[:, 0])
+        return np.asarray(model.classes_[model.weighted(model.temperature_, self._votes(Z)).argmax(axis=1)])
 
     def levels(self, Z: Array, label: int) -> Array:
         """Numbers, or probabilities of the class of this number."""
-        model = self.subject.model
         if not self.subject.classifier:
             return self.predict(Z)
-        return np.asarray(model.temperature_.probabilities(self._votes(Z))[:, label])
+        return np.asarray(self.subject.model.temperature_.probabilities(self._votes(Z))[:, label])
 
     def _votes(self, Z: Array) -> Array:
         """What the committee says of standardized targets, or the decision values of a search (m x t)."""

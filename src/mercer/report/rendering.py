@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -36,32 +35,14 @@ _LOOKED_AT = 5  # rows whose removal changes the error most
 
 def page(facts: ModelEvaluation) -> str:
     """The whole report as HTML; every text that came from outside is escaped."""
-    text: str = (
-        templates()
-        .get_template("report.html.jinja")
-        .render(
-            facts=facts,
-            style=page_file("report.css"),
-            worries=worries(facts),
-            pictures=pictures(facts),
-            estimates=estimates(facts),
-            most=_ROWS,
-            rows_to_look_at=[] if facts.single_rows is None else facts.single_rows.order[:_LOOKED_AT].tolist(),
-        )
-    )
-    return text
+    single, template = facts.single_rows, templates().get_template("report.html.jinja")
+    shown = {"facts": facts, "worries": worries(facts), "pictures": pictures(facts), "estimates": estimates(facts)}
+    rows = [] if single is None else single.order[:_LOOKED_AT].tolist()
+    return str(template.render(shown, style=page_file("report.css"), most=_ROWS, rows_to_look_at=rows))
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A drawing and the sentence below it."""
-
-    svg: str
-    caption: str
-
-
-def pictures(facts: ModelEvaluation) -> dict[str, Picture]:
-    """All pictures that these facts have something for, by name."""
+def pictures(facts: ModelEvaluation) -> dict[str, dict[str, str]]:
+    """All pictures that these facts have something for, by name, each with the sentence below it."""
     from matplotlib import style
 
     own = {"svg.fonttype": "none", "svg.hashsalt": "mercer", "font.size": 10.0, "axes.unicode_minus": True}
@@ -73,7 +54,7 @@ def pictures(facts: ModelEvaluation) -> dict[str, Picture]:
             shown = getattr(facts, what)
             if shown and (drawing := draw(facts, shown)):
                 figure, caption = drawing
-                drawings[name] = Picture(as_svg(figure, f"picture-{name}", title, caption), caption)
+                drawings[name] = {"svg": as_svg(figure, f"picture-{name}", title, caption), "caption": caption}
     return drawings
 
 
@@ -148,13 +129,9 @@ def _share_styles(root: ET.Element) -> None:
 def _add_title(root: ET.Element, key: str, title: str, text: str) -> None:
     width, height = (float(size) for size in root.attrib["viewBox"].split()[2:])
     broad = {"class": "broad"} if width > _BROAD else {}
-    root.attrib = broad | {
-        "viewBox": root.attrib["viewBox"],
-        "width": f"{_ZOOM * width:.0f}",
-        "height": f"{_ZOOM * height:.0f}",
-        "role": "img",
-        "aria-labelledby": f"{key}-title {key}-text",
-    }
+    size = {"width": f"{_ZOOM * width:.0f}", "height": f"{_ZOOM * height:.0f}"}
+    names = {"role": "img", "aria-labelledby": f"{key}-title {key}-text"}
+    root.attrib = broad | {"viewBox": root.attrib["viewBox"]} | size | names
     for place, (tag, name, content) in enumerate((("title", "title", title), ("desc", "text", text))):
         root.insert(place, ET.Element(tag, {"id": f"{key}-{name}"}))
         root[place].text = content

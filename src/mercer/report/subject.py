@@ -161,8 +161,8 @@ def _match_rows(rows: int, targets: int, fitted: int) -> None:
 def _targets(model: Estimator, y: Array) -> Array:
     """Targets of the kind that the model was fitted to."""
     if hasattr(model, "predict_proba"):
-        must_be = f"labels that the model knows ({', '.join(map(str, model.classes_[:5]))})"
-        refuse_if(not np.isin(y, model.classes_).all(), "y of a report", must_be, repr(y[:3].tolist()))
+        known, other = ", ".join(map(str, model.classes_[:5])), not np.isin(y, model.classes_).all()
+        refuse_if(other, "y of a report", f"labels that the model knows ({known})", repr(y[:3].tolist()))
         return y
     if isinstance(model, SearchCore) and model.best_estimator_.fitted_.targets.shape[1] > 1:
         raise InputError("A report is about one target; this search was fitted to several. Fit one search for each.")
