@@ -222,6 +222,11 @@ class Shown:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {str(self).splitlines()[0].rstrip('.')}>"
 
+    def _table(self) -> str:
+        """The table as text."""
+        columns = self._columns()
+        return text_table(list(columns), list(zip(*columns.values(), strict=True)))
+
     def to_frame(self) -> Any:
         """The table as a data frame of pandas.
 

@@ -285,7 +285,7 @@ def test_the_nested_picture_shows_scores_choices_and_optimism(data):
     search = KernelRidgeCV([Gaussian(w) for w in WIDTHS], ALPHAS)
     result = nested_cross_validate(search, *data, cv=5, repeats=2, random_state=0)
     display = NestedDisplay.from_result(result)
-    inner, outer = display.ax_.lines[2:]
+    inner, outer = display.ax_.lines[1::2]
     np.testing.assert_array_equal(outer.get_xdata(), result.scores.ravel())
     np.testing.assert_array_equal(inner.get_xdata(), result.inner_scores.ravel())
     assert display.optimism == pytest.approx(result.optimism)
@@ -300,7 +300,7 @@ def test_pooled_and_direct_nested_pictures(data):
     search = KernelRidgeCV([Gaussian(1.0)], ALPHAS, scoring="r2")
     display = NestedDisplay.from_estimator(search, data[0][:12], data[1][:12], cv=12)
     assert display.chosen == []
-    assert display.ax_.get_ylabel() == "repeat"
+    assert display.ax_.get_ylabel() == "fold or repeat"
 
 
 def test_residuals_are_of_held_out_predictions(data):

@@ -1,9 +1,12 @@
-"""Outcomes with given predictions, and evaluations with a given spectrum."""
+"""Outcomes with given predictions, evaluations with a given spectrum, and the sentences of a section."""
 
+import re
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 
+from mercer.report.words import templates
 from mercer.selection.outcome import Measure, Outcome
 
 
@@ -19,3 +22,9 @@ def with_spectrum(facts, spectrum):
     found = replace(facts)
     vars(found)["spectrum"] = spectrum
     return found
+
+
+def told(section, facts, worries=()):
+    """The sentences of a section of the report, one text per paragraph."""
+    words = templates().get_template("words.jinja").make_module({"facts": facts, "worries": worries})
+    return [unescape(text) for text in re.findall("<p>(.*?)</p>", getattr(words, section)(), flags=re.DOTALL)]

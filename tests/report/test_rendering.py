@@ -4,7 +4,6 @@ Covers: report.pictures.
 """
 
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -183,8 +182,8 @@ def test_names_that_no_line_can_hold_do_no_harm(tmp_path):
 
 def test_a_thousand_points_stay_small(search_facts):
     y = np.random.default_rng(1).normal(size=2000)
-    figure, title, text = _against(replace(search_facts, held=held_out_of(y, predicting(0.5 * y))), "observed")
-    assert len(as_svg(figure, "points", title, text)) < 150_000
+    figure, text = _against(search_facts, held_out_of(y, predicting(0.5 * y)), "observed")
+    assert len(as_svg(figure, "points", "Predicted and observed", text)) < 150_000
     assert text.endswith("1500 of 2000 rows are shown.")
 
 

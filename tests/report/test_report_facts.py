@@ -10,7 +10,7 @@ from inspect import cleandoc
 
 import numpy as np
 import pytest
-from report_outcomes import predicting
+from report_outcomes import predicting, told
 from report_tables import DOLLARS, HOSTILE, LABEL
 
 import mercer
@@ -32,7 +32,6 @@ from mercer.report.judging import (
 )
 from mercer.report.refits import coverages, fold_refits, influences, sample_rows, skill_alone
 from mercer.report.subject import subject_of
-from mercer.report.words import coverage_words
 from refusals import tells
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("report")]  # the reports are made once
@@ -350,15 +349,15 @@ def test_intervals_by_size_of_the_prediction_show_noise_that_grows_with_the_targ
     assert small.rows + middle.rows + large.rows == len(y)
     assert float(at) == pytest.approx(np.mean([float(each) for each in by_size]))
     assert float(at.width) == pytest.approx(np.mean([each.width for each in by_size]))
-    told = " ".join(coverage_words(evaluate_subject(subject, None, Origin())))
-    assert tells(told, "smallest third", f"{100 * float(small):.0f}", "largest third")
+    said = " ".join(told("coverage", evaluate_subject(subject, None, Origin())))
+    assert tells(said, "smallest third", f"{100 * float(small):.0f}", "largest third")
     if loss is not None:  # widths follow the logarithm, or the size of the residuals
         assert small.width < middle.width < large.width
         assert float(large) > 0.8
-        assert "logarithm" not in told
+        assert "logarithm" not in said
     else:
         assert float(small) > 0.95 > float(large) + 0.1
-        assert "logarithm" in told
+        assert "logarithm" in said
 
 
 def test_degrees_of_freedom_are_the_sum_over_the_spectrum(lines):

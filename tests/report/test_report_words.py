@@ -1,25 +1,23 @@
-"""Sentences and worries, at the edges of what there is to say.
-
-Covers: report.worries.
-"""
+"""Sentences and worries, at the edges of what there is to say."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from report_outcomes import with_spectrum
+from report_outcomes import told, with_spectrum
 
 import mercer
 from mercer.insight.intervals import Coverage
-from mercer.kernels import Gaussian, Linear
+from mercer.kernels import Gaussian, Laplacian, Linear
 from mercer.report import words
 from mercer.report.evaluation import evaluate_subject
-from mercer.report.facts import CommitteeChoice, MemberFact, Origin, _bound_names
+from mercer.report.facts import CommitteeChoice, Origin, _bound_names
 from mercer.report.judging import LabelFact
 from mercer.report.refits import ColumnImportance
 from mercer.report.subject import subject_of
-from mercer.report.worries import worries
+from mercer.report.words import worries
 from mercer.selection.outcome import ROOT_MEAN_SQUARE, WRONG, Measure
+from mercer.tuning.committee import Member
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("report")]  # the reports are made once
 
@@ -48,33 +46,33 @@ def constant():
 
 
 def test_one_column_and_no_gap(small):
-    said = words.summary(small, worries(small))
+    said = told("summary", small, worries(small))
     assert said[0] == "This model predicts height (m), a number, from 1 column. It was fitted to 30 rows."
     assert said[1].startswith("Out-of-sample error (root mean squared error): 0.08612\u00a0±\u00a0")
     assert "Baseline (predicting the mean of height (m)): 0." in said[1]
     assert said[2].startswith("In units of height (m): half of the predictions are off by less than ")
     assert said[3] == "Most important columns: x1."
     assert said[4].startswith("90 % prediction intervals are 0.")
-    assert words.data_words(small)[0] == "30 rows, 1 column without the target; no missing values."
+    assert told("table", small)[0] == "30 rows, 1 column without the target; no missing values."
 
 
 def test_one_candidate_is_no_choice(small):
-    assert words.choice_words(small) == [
+    assert told("selection", small) == [
         "One kernel and one alpha were given: Gaussian(width=1.0) with alpha 0.1. No selection was needed."
     ]
 
 
 def test_constant_predictions_are_called_what_they_are(constant):
-    said = words.summary(constant, worries(constant))
+    said = told("summary", constant, worries(constant))
     assert "not shown to be better than the baseline" in said[1]
     assert not any("In units of" in line for line in said)
     assert said[-1] == "Check before use: not shown to be better than the baseline."
     assert "Not shown to be better than the baseline" in titles(constant)
-    assert words.influence_words(constant)[-1] == "No significant importance: x2 and x1."
+    assert told("importance", constant)[-1] == "No significant importance: x2 and x1."
 
 
 def test_the_table_is_described_with_its_gaps_and_what_was_set_aside(search_facts):
-    said = words.data_words(search_facts)
+    said = told("table", search_facts)
     missing = search_facts.data.missing
     assert said[0] == f"60 rows, 4 columns without the target; {missing} missing values."
     assert said[1].startswith("The target, price (EUR), goes from ")
@@ -82,13 +80,15 @@ def test_the_table_is_described_with_its_gaps_and_what_was_set_aside(search_fact
 
 
 def test_three_labels_are_counted_and_the_worst_is_named(label_facts):
-    said = words.data_words(label_facts)[1]
+    said = told("table", label_facts)[1]
     assert said.startswith("The target, class, has 3 labels: ")
     worst = min(label_facts.labels.each, key=lambda each: each.found)
-    assert words.held_out_words(label_facts)[1].startswith(f"Label {worst.label} has the lowest recall: ")
-    assert "of the labels are wrong. Baseline (predicting the most common label): " in words.summary(label_facts, [])[1]
-    assert words.calibration_words(label_facts)[0].startswith("Held-out probabilities are ")
-    assert words.coverage_words(label_facts) == []
+    assert told("held_out", label_facts)[1].startswith(f"Label {worst.label} has the lowest recall: ")
+    assert (
+        "of the labels are wrong. Baseline (predicting the most common label): " in told("summary", label_facts, [])[1]
+    )
+    assert told("calibration", label_facts)[0].startswith("Held-out probabilities are ")
+    assert told("coverage", label_facts) == []
 
 
 def test_more_labels_than_a_sentence_holds():
@@ -97,13 +97,13 @@ def test_more_labels_than_a_sentence_holds():
     y = np.repeat(list("abcdefg"), 8)
     search = mercer.KernelRidgeClassifierCV([Gaussian(0.5)], [0.1], cv=4, random_state=0).fit(Z, y)
     facts = evaluate_subject(subject_of(search, Z, y, target="y"), None, Origin())
-    assert words.data_words(facts)[1].endswith("e (8) and 2 more.")
+    assert told("table", facts)[1].endswith("e (8) and 2 more.")
     assert facts.outcome.error == 0.0
     assert words.quantity(facts.outcome, 0.0) == "0.0 %"
 
 
 def test_the_choice_of_a_search_says_how_close_it_was(search_facts):
-    said = words.choice_words(search_facts)
+    said = told("selection", search_facts)
     choice = search_facts.choice
     tried = f"{choice.kernels} kernels and 3 alphas were compared by neg_mean_squared_error (4-fold, shuffled). "
     assert said[0] == f"{tried}Selected (the best mean score): {choice.kernel} with alpha {choice.alpha}."
@@ -111,17 +111,17 @@ def test_the_choice_of_a_search_says_how_close_it_was(search_facts):
         said[-1] == "All 4 outer folds chose the same candidate."
     )
     same = replace(search_facts, choice=replace(choice, agreed=(4, 4), close=1))
-    assert words.choice_words(same)[1:] == ["All 4 outer folds chose the same candidate."]
+    assert told("selection", same)[1:] == ["All 4 outer folds chose the same candidate."]
     other = replace(search_facts, choice=replace(choice, agreed=(0, 4), close=1))
-    assert words.choice_words(other)[1].startswith(
+    assert told("selection", other)[1].startswith(
         "None of 4 outer folds chose exactly this candidate; by the kind of kernel they chose: 4 Gaussian. "
     )
     alone = replace(search_facts, choice=replace(choice, agreed=(1, 1), close=1))
-    assert words.choice_words(alone)[1:] == []
+    assert told("selection", alone)[1:] == []
 
 
 def test_the_choice_of_a_committee_says_who_votes(auto_facts):
-    said = words.choice_words(auto_facts)
+    said = told("selection", auto_facts)
     assert isinstance(auto_facts.choice, CommitteeChoice)
     assert said[0].startswith("6 kernels were tuned by minimizing the error on held-out rows, of 45 rows; ")
     assert said[1].startswith("The best single kernel is ")
@@ -140,7 +140,7 @@ def test_estimates_run_from_the_naive_to_the_honest(search_facts, auto, auto_fac
     assert [each.name for each in words.estimates(plain)] == [
         "Training rows", "Out-of-sample (estimated)", "Baseline (predicting the mean)",
     ]  # fmt: skip
-    assert words.optimism_words(plain)[0].startswith("No outer cross-validation was run.")
+    assert told("optimism", plain)[0].startswith("No outer cross-validation was run.")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_estimates_run_from_the_naive_to_the_honest(search_facts, auto, auto_fac
 )
 def test_optimism_is_told_with_its_sign(search_facts, naive, spread, said):
     judged = outcome_with(search_facts, 4.0, spread)
-    assert words.optimism_words(replace(search_facts, outcome=judged, chosen_by=naive)) == [said]
+    assert told("optimism", replace(search_facts, outcome=judged, chosen_by=naive)) == [said]
 
 
 def test_one_score_has_no_standard_error(search_facts):
@@ -176,7 +176,7 @@ def test_one_score_has_no_standard_error(search_facts):
 def test_scores_are_not_called_errors(search_facts):
     r2 = Measure.of("r2")
     judged = replace(search_facts.outcome, measure=r2, mean=0.9, base=0.0, standard_error=0.1)
-    said = words.summary(replace(search_facts, outcome=judged), [])
+    said = told("summary", replace(search_facts, outcome=judged), [])
     assert said[1].startswith("Out-of-sample score (r2): 0.9")
     assert said[1].endswith("Baseline (predicting the mean of price (EUR)): 0.")
 
@@ -184,30 +184,30 @@ def test_scores_are_not_called_errors(search_facts):
 def test_intervals_without_ends_are_called_so(search_facts):
     endless = replace(search_facts, coverage=(Coverage(1.0, np.inf, 0.9, "share found", 8),))
     assert (
-        words.coverage_words(endless)[0]
+        told("coverage", endless)[0]
         == "90 % prediction intervals contain 100 % of 8 held-out targets. They are infinite."
     )
 
 
 def test_flexibility_is_told_with_and_without_a_penalty(auto_facts, search_facts):
-    assert "the member with the largest weight. The model has " in words.spectrum_words(auto_facts)[0]
-    assert words.spectrum_words(search_facts)[0].startswith("Kernel: the best candidate. The model has ")
+    assert "the member with the largest weight. The model has " in told("spectrum", auto_facts)[0]
+    assert told("spectrum", search_facts)[0].startswith("Kernel: the best candidate. The model has ")
     none = with_spectrum(search_facts, replace(search_facts.spectrum, degrees=None, rows=20))
-    assert words.spectrum_words(none) == [
+    assert told("spectrum", none) == [
         "Kernel: the best candidate, on 20 rows drawn at random. With alpha = 0 no component is damped."
     ]
-    assert words.spectrum_words(with_spectrum(none, None)) == ["All columns are constant, so there is no spectrum."]
+    assert told("spectrum", with_spectrum(none, None)) == ["All columns are constant, so there is no spectrum."]
 
 
 def test_columns_that_were_not_tried_are_told(search_facts):
     few = replace(search_facts, influence=search_facts.influence[:2], tried_on=40)
-    said = words.influence_words(few)
+    said = told("importance", few)
     assert "10 folds, with the kernel parameters fixed, on 40 sampled rows" in said[0]
     assert said[1] == "Only the 2 columns with the best single-column prediction were permuted (of 4)."
-    assert words.influence_words(replace(few, influence=())) == ["No column is used."]
+    assert told("importance", replace(few, influence=())) == ["No column is used."]
     dull = replace(few, influence=tuple(replace(each, rise=0.0) for each in few.influence))
-    assert ("No single column has significant importance. Correlated columns share importance.") in words.summary(
-        dull, []
+    assert ("No single column has significant importance. Correlated columns share importance.") in told(
+        "summary", dull, []
     )
 
 
@@ -218,7 +218,7 @@ def test_few_rows_and_the_edge_of_the_grid_are_worries(small, search_facts):
     assert titles(small)["Only 30 rows"].level == "look"
     edge = titles(search_facts)["The best candidate is on the edge of the grid"]
     assert edge.text.startswith("Its alpha, 0.01, is the smallest tried.")
-    assert "the best candidate is on the edge of the grid" in words.summary(search_facts, [edge])[-1]
+    assert "the best candidate is on the edge of the grid" in told("summary", search_facts, [edge])[-1]
 
 
 def test_a_column_that_gives_the_target_away_is_serious(search_facts):
@@ -227,7 +227,7 @@ def test_a_column_that_gives_the_target_away_is_serious(search_facts):
     assert (found[0].level, found[0].title) == ("serious", "Possible target leakage: column final price")
     two = replace(leak, influence=(*leak.influence, ColumnImportance("tax", 9.0, 1.0, 0.985)))
     assert worries(two)[0].title == "Possible target leakage: columns final price and tax"
-    assert words.summary(leak, found)[-1].startswith("Check before use: possible target leakage: column final price")
+    assert told("summary", leak, found)[-1].startswith("Check before use: possible target leakage: column final price")
 
 
 def test_outliers_are_named_by_row(search_facts):
@@ -282,21 +282,21 @@ def test_widths_on_a_bound_are_told_by_the_columns_they_belong_to(auto):
     subject = subject_of(model, table, y, target="price")
     own = [[int(i) for i in np.flatnonzero(subject.place == place)] for place in subject.feature_places[:2]]
     names = [subject.columns[place].name for place in subject.feature_places[:2]]
-    assert _bound_names(["alpha", f"width{own[0]}", f"width{own[1]}"], subject) == (
+    assert _bound_names(["alpha", f"width{own[0]}", f"width{own[1]}"], subject) == [
         "alpha",
         f"width of {' and '.join(names)}",
-    )
-    member = MemberFact("Laplacian", 1.0, 1.0, 1.0, "converged", ("width of size",))
+    ]
+    member = Member("Laplacian", Laplacian(), 1.0, 1.0, 1.0, "converged", ["width of size"])
     alone = evaluate_subject(subject, None, Origin())
     alone = replace(alone, choice=replace(alone.choice, members=(member,)))
     assert titles(alone)["Tuning stopped at a bound for Laplacian"].text.endswith("or that its effect is linear.")
-    assert "1 kernel was tuned" in words.choice_words(alone)[0]
-    assert "; it is used (" in words.choice_words(alone)[0]
+    assert "1 kernel was tuned" in told("selection", alone)[0]
+    assert "; it is used (" in told("selection", alone)[0]
 
 
 def test_estimates_that_differ_by_rounding_agree(search_facts):
     judged = outcome_with(search_facts, 17720.0, 100.0)
-    assert words.optimism_words(replace(search_facts, outcome=judged, chosen_by=17720.0 + 8e-8)) == [
+    assert told("optimism", replace(search_facts, outcome=judged, chosen_by=17720.0 + 8e-8)) == [
         "The cross-validation error of the best candidate and the out-of-sample error agree."
     ]
 

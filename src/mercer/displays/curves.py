@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv, learning_curve
 from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import AlphaLike, Array, Estimator, Seed, SplitsLike, XLike, YLike
-from mercer.displays.look import BLACK, BLUE, GREEN, GREY, VERMILION, Display, fill_band, grid_lines, label_axes
+from mercer.displays.look import BLACK, BLUE, GREEN, GREY, VERMILION, Display, fill_band
 from mercer.errors import refuse_if
 from mercer.estimators import cross_validate
 from mercer.insight.bias_variance import BiasVariance, bias_variance
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _Curves(Display):
-    """Two curves over the same values."""
+    """Losses in training and on rows held out, over the same values."""
 
     values: Array
     train: Array
@@ -32,22 +32,27 @@ class _Curves(Display):
     x_label: str
     y_label: str
 
-    def _draw(self, ax: Axes) -> None:
-        grid_lines(ax)
+    def _draw(self, ax: Axes) -> tuple[str, str]:
         low, high = self.held_out - self.held_out_error, self.held_out + self.held_out_error
         if np.isfinite(self.held_out_error).all():
             fill_band(ax, self.values, low, high, VERMILION, "one standard error")
         ax.plot(self.values, self.held_out, "-o", color=VERMILION, markersize=4, linewidth=1.8, label="held out")
         ax.plot(self.values, self.train, "--s", color=BLUE, markersize=4, linewidth=1.8, label="training")
-        label_axes(ax, self.x_label, self.y_label)
         self._mark_best(ax)
-        ax.legend(frameon=False)
+        return self.x_label, self.y_label
 
     def _mark_best(self, ax: Axes) -> None:
         """Nothing, where there is no best value."""
 
 
-class ComplexityDisplay(_Curves):
+def _measure(estimator: Estimator) -> tuple[str, float, Any]:
+    """The name of the loss, the score of a model without loss, and the scorer."""
+    if is_classifier(estimator):
+        return "share of wrong labels", 1.0, get_scorer("accuracy")
+    return "mean squared error", 0.0, get_scorer("neg_mean_squared_error")
+
+
+class ComplexityDisplay(_Curves, grid="both", legend={}):
     """Error in training and on rows held out, over alpha or another parameter: the U-shaped curve.
 
     Parameters
@@ -110,21 +115,20 @@ class ComplexityDisplay(_Curves):
         -------
         ComplexityDisplay
         """
-        points = np.asarray(values, dtype=np.float64)
+        points = np.array(values, dtype=np.float64)
         refuse_if(points.ndim != 1 or not points.size, "values of ComplexityDisplay", "a list of numbers", repr(values))
-        errors, progress = np.empty((3, len(points))), Progress("complexity", len(points), verbose=0)
+        points.sort()
+        losses, progress = [], Progress("complexity", len(points), verbose=0)
         inner = isinstance(estimator, Pipeline) and parameter not in estimator.get_params()
         full_name = f"{estimator.steps[-1][0]}__{parameter}" if inner else parameter
-        for i, value in enumerate(points):
+        name, base, score = _measure(estimator)
+        for value in points:
             model = clone(estimator).set_params(**{full_name: float(value)})
             result = cross_validate(model, X, y, cv=cv, repeats=repeats, random_state=random_state)
-            held_out = 1.0 - result.mean if is_classifier(estimator) else -result.mean
-            errors[:, i] = _loss(model.fit(X, y), X, y), held_out, result.standard_error
+            losses.append((base - score(model.fit(X, y), X, y), base - result.mean, result.standard_error))
             progress.step()
-        order = np.argsort(points, kind="stable")
-        train, held, error = errors[:, order]
-        names = x_label or parameter, y_label or _loss_name(estimator)
-        return cls(points[order], train, held, error, *names).plot(ax)
+        train, held_out, error = np.transpose(losses)
+        return cls(points, train, held_out, error, x_label or parameter, y_label or name).plot(ax)
 
     def _mark_best(self, ax: Axes) -> None:
         best = self.values[int(np.argmin(self.held_out))]
@@ -134,7 +138,7 @@ class ComplexityDisplay(_Curves):
             ax.set_xscale("log")
 
 
-class LearningCurveDisplay(_Curves):
+class LearningCurveDisplay(_Curves, grid="both", legend={}):
     """Error in training and on rows held out, over the number of rows trained on.
 
     Parameters
@@ -196,9 +200,9 @@ class LearningCurveDisplay(_Curves):
         -------
         LearningCurveDisplay
         """
-        classifier = is_classifier(estimator)
-        folds, sizes = check_cv(cv, y, classifier=classifier), np.linspace(0.1, 1.0, 8) if sizes is None else sizes
-        scorer = get_scorer("accuracy" if classifier else "neg_mean_squared_error")
+        name, base, scorer = _measure(estimator)
+        folds = check_cv(cv, y, classifier=is_classifier(estimator))
+        sizes = np.linspace(0.1, 1.0, 8) if sizes is None else sizes
         progress = Progress("learning curve", 2 * np.size(sizes) * folds.get_n_splits(X, y), verbose=0)
 
         def score(model: Estimator, rows: XLike, targets: YLike) -> float:
@@ -210,22 +214,9 @@ class LearningCurveDisplay(_Curves):
             error_score="raise",
         )[:3]  # fmt: skip
         progress.finish()
-        base = 1.0 if classifier else 0.0
         error = test.std(axis=1, ddof=1) / np.sqrt(test.shape[1])
         means = base - train.mean(axis=1), base - test.mean(axis=1)
-        return cls(counts, *means, error, x_label, y_label or _loss_name(estimator)).plot(ax)
-
-
-def _loss(model: Estimator, X: XLike, y: YLike) -> float:
-    """Mean squared error, or the share of wrong labels."""
-    predicted = model.predict(X)
-    if is_classifier(model):
-        return float(np.mean(predicted != np.asarray(y)))
-    return float(np.mean((predicted - np.asarray(y)) ** 2))
-
-
-def _loss_name(estimator: Estimator) -> str:
-    return "share of wrong labels" if is_classifier(estimator) else "mean squared error"
+        return cls(counts, *means, error, x_label, y_label or name).plot(ax)
 
 
 _LINES = (
@@ -236,7 +227,7 @@ _LINES = (
 )
 
 
-class BiasVarianceDisplay(Display):
+class BiasVarianceDisplay(Display, grid="both", legend={}):
     """The parts of the risk as curves.
 
     Parameters
@@ -322,28 +313,25 @@ class BiasVarianceDisplay(Display):
         """
         return cls.from_result(bias_variance(estimator, X, truth, noise, alphas=alphas, X_test=X_test), ax=ax)
 
-    def _draw(self, ax: Axes) -> None:
-        grid_lines(ax)
-        alphas = self.result.alphas
-        single = alphas is None
-        m = self.result.risk_at.shape[-1]
-        x = (np.arange(1, m + 1) if self.x is None else self.x) if alphas is None else alphas
+    def _draw(self, ax: Axes) -> tuple[str, str]:
+        result, alphas = self.result, self.result.alphas
+        m = result.risk_at.shape[-1]
+        x = alphas if alphas is not None else np.arange(1, m + 1) if self.x is None else self.x
         order = np.argsort(x, kind="stable")
         for name, label, colour, style, marker in _LINES:
-            values = np.broadcast_to(getattr(self.result, f"{name}_at" if single else name), x.shape)[order]
+            values = np.broadcast_to(getattr(result, f"{name}_at" if alphas is None else name), x.shape)[order]
             ax.plot(
-                x[order], values, linestyle=style, marker="" if single else marker, color=colour,
+                x[order], values, linestyle=style, marker="" if alphas is None else marker, color=colour,
                 linewidth=1.8, markersize=4, label=label,
             )  # fmt: skip
-            errors = (self.result.standard_errors or {}).get(name)
-            if errors is not None and not single:
+            errors = (result.standard_errors or {}).get(name)
+            if errors is not None and alphas is not None:
                 fill_band(ax, x[order], values - errors[order], values + errors[order], colour)
+        own = "test row" if self.x is None else "x"
         if alphas is not None:
-            best = float(alphas[np.argmin(self.result.risk)])
+            best, own = float(alphas[np.argmin(result.risk)]), "alpha"
             label = f"least risk, at alpha = {best:.3g}"
             ax.axvline(best, color=GREY, linestyle=(0, (1, 2)), linewidth=1.4, label=label, zorder=1)
             if x.min() > 0:
                 ax.set_xscale("log")
-        own = "alpha" if not single else "test row" if self.x is None else "x"
-        label_axes(ax, self.x_label or own, self.y_label or "expected squared loss")
-        ax.legend(frameon=False)
+        return self.x_label or own, self.y_label or "expected squared loss"

@@ -17,12 +17,10 @@ from mercer.displays.look import (
     Display,
     check_kind,
     fill_band,
-    grid_lines,
-    label_axes,
     larger,
     short_kernel,
 )
-from mercer.errors import InputError, sentence
+from mercer.errors import refuse_if
 from mercer.estimators import cross_validate, nested_cross_validate
 from mercer.estimators.pipelines import fitting_columns, split_pipeline
 from mercer.insight.intervals import Coverage
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
 _KINDS = ("observed", "residuals")
 
 
-class ResidualDisplay(Display):
+class ResidualDisplay(Display, grid="both"):
     """Held-out predictions beside what was observed.
 
     Parameters
@@ -84,12 +82,13 @@ class ResidualDisplay(Display):
         -------
         ResidualDisplay
         """
-        if kind not in _KINDS:
-            raise InputError(sentence("kind of ResidualDisplay", "'observed' or 'residuals'", repr(kind)))
+        refuse_if(kind not in _KINDS, "kind of ResidualDisplay", "'observed' or 'residuals'", repr(kind))
         observed, values = np.asarray(y, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
-        if observed.ndim != 1 or observed.shape != values.shape:
-            got = f"shapes {observed.shape} and {values.shape}"
-            raise InputError(sentence("y and predicted of ResidualDisplay", "two lists of equal length", got))
+        unlike, got = (
+            observed.ndim != 1 or observed.shape != values.shape,
+            f"shapes {observed.shape} and {values.shape}",
+        )
+        refuse_if(unlike, "y and predicted of ResidualDisplay", "two lists of equal length", got)
         return cls(observed, values, kind, y_label).plot(ax)
 
     @classmethod
@@ -135,26 +134,24 @@ class ResidualDisplay(Display):
     def _figure_size(self) -> tuple[float, float]:
         return (5.2, 4.8) if self.kind == "observed" else (6.4, 4.4)
 
-    def _draw(self, ax: Axes) -> None:
+    def _draw(self, ax: Axes) -> tuple[str, str]:
         observed = self.kind == "observed"
-        grid_lines(ax)
         shown = self.y if observed else self.residuals
         many = min(0.7, max(0.15, 100.0 / len(self.y)))
         ax.plot(self.predicted, shown, "o", color=BLUE, markersize=4.5, alpha=many, markeredgewidth=0)
         if observed:
-            both = np.concatenate([self.y, self.predicted])
-            ends = np.array([both.min(), both.max()])
+            both = self.y, self.predicted
+            ends = [np.min(both), np.max(both)]
             ax.plot(ends, ends, "--", color=BLACK, linewidth=1.2)
             ax.set_aspect("equal", adjustable="datalim")
         else:
             ax.axhline(0.0, color=BLACK, linestyle="--", linewidth=1.2)
         error = float(np.sqrt(np.mean(self.residuals**2)))
         ax.set_title(f"root mean squared error {plain(error, 3)}, {len(self.y)} rows", loc="left", fontsize="medium")
-        what = "observed" if observed else "residual of"
-        label_axes(ax, f"predicted {self.y_label}", f"{what} {self.y_label}")
+        return f"predicted {self.y_label}", f"{'observed' if observed else 'residual of'} {self.y_label}"
 
 
-class CoverageDisplay(Display, size=(5.2, 4.8)):
+class CoverageDisplay(Display, size=(5.2, 4.8), grid="both", legend={"loc": "lower right", "fontsize": "small"}):
     """Coverage against nominal confidence; correct intervals lie on the diagonal, up to sampling error.
 
     Parameters
@@ -196,8 +193,8 @@ class CoverageDisplay(Display, size=(5.2, 4.8)):
         CoverageDisplay
         """
         ordered = sorted(coverages, key=lambda coverage: coverage.confidence)
-        nominal = np.array([coverage.confidence for coverage in ordered])
-        return cls(nominal, np.array([float(share) for share in ordered]), ordered[0].rows, ordered[0].method).plot(ax)
+        nominal, shares = np.array([(coverage.confidence, float(coverage)) for coverage in ordered]).T
+        return cls(nominal, shares, ordered[0].rows, ordered[0].method).plot(ax)
 
     @classmethod
     def from_estimator(
@@ -223,31 +220,25 @@ class CoverageDisplay(Display, size=(5.2, 4.8)):
         nominal = [*np.arange(0.1, 0.95, 0.1).round(1), 0.95, 0.99] if confidences is None else confidences
         check_kind("CoverageDisplay", estimator, classifier=False)
         transformers, model = split_pipeline(estimator)
-        if not hasattr(model, "coverage"):
-            must_be = "a regressor of mercer, or a Pipeline that ends in one"
-            raise InputError(sentence("The estimator of CoverageDisplay", must_be, type(model).__name__))
+        must_be = "a regressor of mercer, or a Pipeline that ends in one"
+        refuse_if(not hasattr(model, "coverage"), "The estimator of CoverageDisplay", must_be, type(model).__name__)
         X = fitting_columns(estimator, X)
         rows = X if transformers is None else transformers.transform(X)
         return cls.from_coverages([model.coverage(rows, y, float(each)) for each in nominal], ax=ax)
 
-    def _draw(self, ax: Axes) -> None:
-        grid_lines(ax)
+    def _draw(self, ax: Axes) -> tuple[str, str]:
         line = np.linspace(0.0, 1.0, 101)
         chance = 2.0 * np.sqrt(line * (1.0 - line) / self.rows)
         ends = np.clip(line - chance, 0, 1), np.clip(line + chance, 0, 1)
         fill_band(ax, line, *ends, GREY, f"chance of {self.rows} rows, two standard errors")
         ax.plot(line, line, "--", color=BLACK, linewidth=1.2, label="nominal")
-        ax.plot(
-            self.confidence, self.share, "-o", color=BLUE, markersize=5, linewidth=1.8, clip_on=False,
-            label=self.method or "found",
-        )  # fmt: skip
-        ax.set(xlim=(0, 1), ylim=(0, 1))
-        ax.set_aspect("equal")
-        label_axes(ax, "nominal confidence", "coverage (share of new targets inside)")
-        ax.legend(frameon=False, loc="lower right", fontsize="small")
+        (shares,) = ax.plot(self.confidence, self.share, "-o", color=BLUE, markersize=5, linewidth=1.8, clip_on=False)
+        shares.set_label(self.method or "found")
+        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        return "nominal confidence", "coverage (share of new targets inside)"
 
 
-class NestedDisplay(Display):
+class NestedDisplay(Display, grid="x"):
     """One line per fold: its score, and for a search the inner score of the best candidate, and the candidate itself.
 
     Parameters
@@ -337,19 +328,15 @@ class NestedDisplay(Display):
     def _figure_size(self) -> tuple[float, float]:
         return 8.0, min(12.0, 1.9 + 0.3 * len(self.outer))
 
-    def _draw(self, ax: Any) -> None:
-        count = len(self.outer)
-        grid_lines(ax, "x")
+    def _draw(self, ax: Any) -> tuple[str, str]:
+        count, outer, title = len(self.outer), float(self.outer.mean()), None
         places = np.arange(1, count + 1)
-        outer, title = float(self.outer.mean()), None
         if self.inner is not None:
             inner, title = float(self.inner.mean()), f"optimism {self.optimism:.2g}"
             ax.hlines(places, self.inner, self.outer, color=GREY, linewidth=1.5)
             ax.axvline(inner, color=VERMILION, linestyle="--", linewidth=1.4)  # named with the points
-            ax.plot(
-                self.inner, places, "s", color=VERMILION, markerfacecolor="white", markeredgewidth=1.5,
-                label=f"inner (mean {inner:.3g}, dashed)",
-            )  # fmt: skip
+            look = {"color": VERMILION, "markerfacecolor": "white", "markeredgewidth": 1.5}
+            ax.plot(self.inner, places, "s", label=f"inner (mean {inner:.3g}, dashed)", **look)
         ax.axvline(outer, color=BLUE, linestyle="-", linewidth=1.4)
         ax.plot(self.outer, places, "o", color=BLUE, label=f"{'outer ' * bool(title)}(mean {outer:.3g}, solid)")
         step = -(-count // 30)
@@ -357,14 +344,13 @@ class NestedDisplay(Display):
         ax.set_yticks(places[::step], list(names)[::step])
         ax.set_ylim(count + 0.6, 0.4)
         ax.locator_params(axis="x", nbins=6)
-        label_axes(ax, self.scoring, "outer fold and its choice" if self.chosen else "fold or repeat")
-        ax.legend(
-            title=title, alignment="left", loc="lower left", bbox_to_anchor=(0.0, 1.0),
-            ncols=2, frameon=False, borderaxespad=0.2, handletextpad=0.3, columnspacing=1.2,
-        )  # fmt: skip
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "alignment": "left", "ncols": 2}
+        space = {"borderaxespad": 0.2, "handletextpad": 0.3, "columnspacing": 1.2}
+        ax.legend(title=title, frameon=False, **place, **space)
+        return self.scoring, "outer fold and its choice" if self.chosen else "fold or repeat"
 
 
-class NullDisplay(Display, size=(6.0, 3.8)):
+class NullDisplay(Display, size=(6.0, 3.8), grid="y", legend={}):
     """Scores of permutations, and the score of the targets as observed; `mercer.permutation_test` computes them.
 
     Parameters
@@ -389,9 +375,7 @@ class NullDisplay(Display, size=(6.0, 3.8)):
     pvalue: float
     scoring: str = "score"
 
-    def _draw(self, ax: Axes) -> None:
-        grid_lines(ax, "y")
+    def _draw(self, ax: Axes) -> tuple[str, str]:
         ax.hist(self.null, bins=min(40, max(5, len(self.null) // 10)), color=GREY, label="permuted targets")
         ax.axvline(self.score, color=VERMILION, linewidth=2.0, label=f"as observed, p = {self.pvalue:.3g}")
-        label_axes(ax, larger(self.scoring), f"of {len(self.null)} permutations")
-        ax.legend(frameon=False)
+        return larger(self.scoring), f"of {len(self.null)} permutations"

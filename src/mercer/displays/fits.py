@@ -24,12 +24,11 @@ from mercer.displays.look import (
     column_labels,
     fill_band,
     grid_lines,
-    label_axes,
     mesh,
     shades,
     table,
 )
-from mercer.errors import InputError, sentence
+from mercer.errors import refuse_if
 from mercer.estimators.pipelines import predict_interval, split_pipeline
 from mercer.estimators.refitting import like_training
 from mercer.text import legible
@@ -129,9 +128,9 @@ class FitDisplay(Display):
         labels = (*(column_labels(estimator, count) if names is None else names), y_label)
         targets = None if y is None else np.asarray(y, dtype=np.float64)
         if count == 2:
-            first, second, rows = mesh(values, grid or 60)
-            surface = np.asarray(estimator.predict(like_training(estimator, rows))).reshape(len(second), len(first))
-            return cls(values, targets, (first, second), surface, labels=labels).plot(ax)
+            *axes, rows = mesh(values, grid or 60)
+            surface = np.asarray(estimator.predict(like_training(estimator, rows))).reshape(len(axes[1]), -1)
+            return cls(values, targets, tuple(axes), surface, labels=labels).plot(ax)
         line = np.linspace(values.min(), values.max(), grid or 200)
         rows = like_training(estimator, line[:, None])
         curve = np.asarray(estimator.predict(rows))
@@ -141,10 +140,9 @@ class FitDisplay(Display):
         real = None if truth is None else np.asarray(truth(line[:, None]))
         return cls(values, targets, (line,), curve, lower, upper, real, labels, confidence).plot(ax)
 
-    def _draw(self, ax: Axes) -> None:
+    def _draw(self, ax: Axes) -> tuple[str, str]:
         if len(self.axes) == 2:
-            self._surface(ax)
-            return
+            return self._surface(ax)
         grid_lines(ax)
         if self.lower is not None and self.upper is not None:
             band = f"{100 * (self.confidence or 0):.4g} % interval"
@@ -156,9 +154,9 @@ class FitDisplay(Display):
             ax.plot(self.axes[0], self.truth, "--", color=VERMILION, linewidth=1.6, label="truth")
         ax.plot(self.axes[0], self.prediction, "-", color=BLUE, linewidth=2, label="fit")
         ax.legend(frameon=False)
-        label_axes(ax, self.labels[0], self.labels[-1])
+        return self.labels[0], self.labels[-1]
 
-    def _surface(self, ax: Any) -> None:
+    def _surface(self, ax: Any) -> tuple[str, str]:
         filled = ax.contourf(*self.axes, self.prediction, levels=12, cmap=MAP)
         lines = ax.contour(*self.axes, self.prediction, levels=filled.levels, colors="white", linewidths=0.5)
         lines.set_alpha(0.6)
@@ -170,7 +168,7 @@ class FitDisplay(Display):
             ax.plot([], [], "o", color=GREY, markeredgecolor=BLACK, markersize=5, label="data, in the same colours")
             ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
         self.figure_.colorbar(filled, ax=ax, label=self.labels[2])
-        label_axes(ax, self.labels[0], self.labels[1])
+        return self.labels[0], self.labels[1]
 
 
 class BoundaryDisplay(Display, size=(5.8, 4.8)):
@@ -247,19 +245,17 @@ class BoundaryDisplay(Display, size=(5.8, 4.8)):
         check_is_fitted(estimator)
         check_kind("BoundaryDisplay", estimator, classifier=True)
         values, classes = table(X, 2), np.asarray(estimator.classes_)
-        if len(classes) > len(COLOURS):
-            most = f"a classifier of at most {len(COLOURS)} classes"
-            raise InputError(sentence("The estimator of BoundaryDisplay", most, f"{len(classes)}"))
+        must_be = f"a classifier of at most {len(COLOURS)} classes"
+        refuse_if(len(classes) > len(COLOURS), "The estimator of BoundaryDisplay", must_be, f"{len(classes)}")
         first, second, points = mesh(values, grid)
         rows = like_training(estimator, points)
         regions = np.searchsorted(classes, estimator.predict(rows)).reshape(len(second), len(first))
         margins = _margins(estimator, rows, regions, len(classes))
-        names = column_labels(estimator, 2)
-        labels = (x_label or names[0], y_label or names[1])
-        labelled = None if y is None else np.asarray(y)
-        return cls(values, labelled, (first, second), regions, classes, margins, labels).plot(ax)
+        first_label, second_label = column_labels(estimator, 2)
+        labels, y = (x_label or first_label, y_label or second_label), None if y is None else np.asarray(y)
+        return cls(values, y, (first, second), regions, classes, margins, labels).plot(ax)
 
-    def _draw(self, ax: Axes) -> None:
+    def _draw(self, ax: Axes) -> tuple[str, str]:
         edges = np.arange(len(self.classes) + 1) - 0.5
         ax.contourf(*self.axes, self.regions, levels=edges, colors=shades(len(self.classes)))
         for margin in self.margins[len(self.classes) == 2 :]:  # two classes have one line between them
@@ -267,32 +263,28 @@ class BoundaryDisplay(Display, size=(5.8, 4.8)):
                 ax.contour(*self.axes, margin, levels=[0.0], colors=BLACK, linewidths=1.4)
         for number, label in enumerate(self.classes):
             x, z = self.X[np.zeros(len(self.X), dtype=bool) if self.y is None else self.y == label].T
-            ax.scatter(
-                x, z, color=COLOURS[number], marker=MARKERS[number], s=30,
-                edgecolors=BLACK, linewidths=0.5, label=str(label), zorder=3,
-            )  # fmt: skip
+            look: dict[str, Any] = {"color": COLOURS[number], "marker": MARKERS[number], "edgecolors": BLACK}
+            ax.scatter(x, z, 30, linewidths=0.5, label=str(label), zorder=3, **look)
         if self.y is not None:
             ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-        label_axes(ax, self.labels[0], self.labels[1])
+        return self.labels[0], self.labels[1]
 
 
 def _margins(estimator: Estimator, rows: XLike, regions: Array, count: int) -> Array:
     """From decision values where they say the same as the predictions, otherwise from the regions themselves."""
     own = np.stack([np.where(regions == number, 0.5, -0.5) for number in range(count)])
-    if not hasattr(estimator, "decision_function"):
-        return own
-    values = np.asarray(estimator.decision_function(rows))
+    values = np.asarray(estimator.decision_function(rows)) if hasattr(estimator, "decision_function") else own
     if values.ndim == 1:
         margins = np.stack([-values, values]).reshape(own.shape)
-    elif values.shape[1] == count:
+    elif values.shape[1:] == (count,):
         ahead = [values[:, k] - np.delete(values, k, axis=1).max(axis=1) for k in range(count)]
         margins = np.stack(ahead).reshape(own.shape)
-    else:  # one value per pair of classes
+    else:  # no value, or one per pair of classes
         return own
     return margins if (margins.argmax(axis=0) == regions).mean() > 0.999 else own
 
 
-class EffectDisplay(Display, size=(5.2, 3.8)):
+class EffectDisplay(Display, size=(5.2, 3.8), grid="y"):
     """The effect of one column on predictions, with a band of two standard errors; `mercer.column_effect` computes it.
 
     Parameters
@@ -322,8 +314,7 @@ class EffectDisplay(Display, size=(5.2, 3.8)):
     y_label: str = "change of the prediction"
     zero: bool = True
 
-    def _draw(self, ax: Axes) -> None:
-        grid_lines(ax, "y")
+    def _draw(self, ax: Axes) -> tuple[str, str]:
         reach = _ERRORS * self.standard_error
         if self.values.dtype.kind in "fM":
             fill_band(ax, self.values, self.effect - reach, self.effect + reach, BLUE)
@@ -338,10 +329,10 @@ class EffectDisplay(Display, size=(5.2, 3.8)):
             ax.margins(x=0.15)
         if self.zero:
             ax.axhline(0.0, color=BLACK, linewidth=0.8, linestyle="--")
-        label_axes(ax, self.x_label, self.y_label)
+        return self.x_label, self.y_label
 
 
-class BarsDisplay(Display):
+class BarsDisplay(Display, grid="x"):
     """Points with intervals; those whose interval holds 0 are grey.
 
     Parameters
@@ -375,8 +366,7 @@ class BarsDisplay(Display):
     def _figure_size(self) -> tuple[float, float]:
         return 6.4, 1.2 + 0.32 * len(self.names)
 
-    def _draw(self, ax: Axes) -> None:
-        grid_lines(ax, "x")
+    def _draw(self, ax: Axes) -> tuple[str, str]:
         places = np.arange(len(self.names))
         sure = (self.interval[:, 0] > 0) | (self.interval[:, 1] < 0)
         for which, colour in ((sure, BLUE), (~sure, GREY)):
@@ -385,4 +375,4 @@ class BarsDisplay(Display):
         ax.axvline(0.0, color=BLACK, linewidth=0.8, linestyle="--")
         ax.set_yticks(places, [legible(name, 30).replace("$", r"\$") for name in self.names])
         ax.set_ylim(len(self.names) - 0.5, -0.5)
-        label_axes(ax, self.x_label, self.y_label)
+        return self.x_label, self.y_label

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, dataclass_transform
 
 import numpy as np
 
 from mercer.data.rows import Array, Estimator, XLike
-from mercer.errors import InputError, MercerError, sentence
+from mercer.errors import InputError, MercerError, refuse_if, sentence
 from mercer.text import Brief, round_numbers
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#999999"
+Axis: TypeAlias = Literal["both", "x", "y"]
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -36,7 +37,9 @@ _LONGEST = 34  # letters of a kernel in a label
 class Display(Brief):
     """What all displays share: the axes they were drawn on.
 
-    A subclass becomes a dataclass by itself and writes `_draw`; `size` is that of a new figure, in inches.
+    A subclass becomes a dataclass by itself and writes `_draw`, which returns the labels of the axes. `size` is that of
+    a new figure, in inches; `grid` says which lines are drawn below, and `legend` where the names of lines are, if at
+    all.
 
     Attributes
     ----------
@@ -47,10 +50,14 @@ class Display(Brief):
     ax_: Axes
     figure_: Figure | SubFigure
     _size: ClassVar[tuple[float, float]]
+    _grid: ClassVar[Axis | None]
+    _legend: ClassVar[dict[str, Any] | None]
 
-    def __init_subclass__(cls, size: tuple[float, float] = (6.4, 4.4)) -> None:
+    def __init_subclass__(
+        cls, size: tuple[float, float] = (6.4, 4.4), grid: Axis | None = None, legend: dict[str, Any] | None = None
+    ) -> None:
         """Make the subclass a dataclass."""
-        cls._size = size
+        cls._size, cls._grid, cls._legend = size, grid, legend
         dataclass(eq=False, repr=False)(cls)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -70,15 +77,20 @@ class Display(Brief):
         self.ax_, self.figure_ = ax, ax.figure
         ax.spines[["top", "right"]].set_visible(False)
         ax.set_axisbelow(True)
-        self._draw(ax)
+        if self._grid is not None:
+            grid_lines(ax, self._grid)
+        x, y = self._draw(ax)
+        ax.set(xlabel=x, ylabel=y)
+        if self._legend is not None:
+            ax.legend(frameon=False, **self._legend)
         return self
 
     def _figure_size(self) -> tuple[float, float]:
         """Inches; where they depend on what is drawn, a display computes them."""
         return self._size
 
-    def _draw(self, ax: Axes) -> None:
-        """Draw on these axes."""
+    def _draw(self, ax: Axes) -> tuple[str, str]:
+        """Draw on these axes, and return their labels."""
         raise NotImplementedError
 
 
@@ -91,7 +103,7 @@ def pyplot() -> ModuleType:
     return plt
 
 
-def grid_lines(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
+def grid_lines(ax: Axes, axis: Axis = "both") -> None:
     """Thin lines to read values by."""
     ax.grid(visible=True, axis=axis, color="0.9", linewidth=0.8)
 
@@ -99,11 +111,6 @@ def grid_lines(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
 def fill_band(ax: Axes, x: Array, low: Array, high: Array, colour: str, label: str = "") -> None:
     """An area of uncertainty around a line."""
     ax.fill_between(x, low, high, color=colour, alpha=BAND, linewidth=0, label=label)
-
-
-def label_axes(ax: Axes, x: str, y: str) -> None:
-    """Labels of both axes."""
-    ax.set(xlabel=x, ylabel=y)
 
 
 def shades(count: int) -> list[tuple[str, float]]:
@@ -144,8 +151,8 @@ def table(X: XLike, *widths: int) -> Array:
         values = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(sentence("X of a display", must_be, "other values", hint)) from None
-    if values.ndim != 2 or values.shape[1] not in widths:
-        raise InputError(sentence("X of a display", must_be, f"shape {values.shape}", hint))
+    fits = values.ndim == 2 and values.shape[1] in widths
+    refuse_if(not fits, "X of a display", must_be, f"shape {values.shape}", hint)
     return values
 
 
@@ -153,11 +160,10 @@ def check_kind(display: str, estimator: Estimator, *, classifier: bool) -> None:
     """Refuse a classifier where numbers are drawn, and a regressor where labels are."""
     from sklearn.base import is_classifier
 
-    if is_classifier(estimator) != classifier:
-        must_be, other = ("a classifier", "FitDisplay") if classifier else ("a regressor", "BoundaryDisplay")
-        got = type(getattr(estimator, "steps", [(None, estimator)])[-1][1]).__name__
-        hint = f"For {'a regressor' if classifier else 'a classifier'} use {other}."
-        raise InputError(sentence(f"The estimator of {display}", must_be, got, hint))
+    must_be, other = ("a classifier", "FitDisplay") if classifier else ("a regressor", "BoundaryDisplay")
+    got = type(getattr(estimator, "steps", [(None, estimator)])[-1][1]).__name__
+    hint = f"For {'a regressor' if classifier else 'a classifier'} use {other}."
+    refuse_if(is_classifier(estimator) != classifier, f"The estimator of {display}", must_be, got, hint)
 
 
 def mesh(X: Array, count: int) -> tuple[Array, Array, Array]:

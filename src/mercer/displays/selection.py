@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -18,12 +19,10 @@ from mercer.displays.look import (
     STYLES,
     TURNED,
     Display,
-    grid_lines,
-    label_axes,
     larger,
     short_kernel,
 )
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators.pipelines import split_pipeline
 from mercer.insight.spectrum import GramSpectrum
 
@@ -104,32 +103,29 @@ class GramDisplay(Display, size=(6.0, 4.6)):
         if y is None:
             return cls(matrix, np.arange(len(matrix)), None, y_label).plot(ax)
         targets = np.asarray(y)
-        if targets.shape != (len(matrix),):
-            got = f"shape {targets.shape}"
-            raise InputError(sentence("y of GramDisplay", f"one target for each of {len(matrix)} rows", got))
+        must_be, got = f"one target for each of {len(matrix)} rows", f"shape {targets.shape}"
+        refuse_if(targets.shape != (len(matrix),), "y of GramDisplay", must_be, got)
         order = np.argsort(targets, kind="stable")
         return cls(matrix[np.ix_(order, order)], order, targets[order], y_label).plot(ax)
 
-    def _draw(self, ax: Axes) -> None:
+    def _draw(self, ax: Axes) -> tuple[str, str]:
         image = ax.imshow(self.K, cmap=MAP, interpolation="nearest" if len(self.K) <= 400 else "antialiased")
         self.figure_.colorbar(image, ax=ax, label="k(x, z)")
         if self.y is None:
-            label_axes(ax, "row", "row")
-            return
-        label_axes(ax, f"rows, ordered by {self.y_label}", f"{self.y_label} of the row")
+            return "row", "row"
         labels, starts, counts = np.unique(self.y, return_index=True, return_counts=True)
         if len(labels) <= min(12, len(self.y) // 2):  # classes: a name in the middle of each, a line between
             ax.set_yticks(starts + 0.5 * counts - 0.5, [str(label) for label in labels])
-            for start in starts[1:]:
-                ax.axhline(start - 0.5, color="white", linewidth=0.8)
-                ax.axvline(start - 0.5, color="white", linewidth=0.8)
+            for start, draw in product(starts[1:], (ax.axhline, ax.axvline)):
+                draw(start - 0.5, color="white", linewidth=0.8)
         else:
             places = np.linspace(0, len(self.y) - 1, min(6, len(self.y))).astype(int)
             texts = [f"{y:.3g}" if isinstance(y, int | float | np.number) else str(y) for y in self.y[places]]
             ax.set_yticks(places, texts)
+        return f"rows, ordered by {self.y_label}", f"{self.y_label} of the row"
 
 
-class SpectrumDisplay(Display):
+class SpectrumDisplay(Display, grid="both", legend={}):
     """Eigenvalues from the largest, and where alphas cut them off.
 
     Parameters
@@ -175,8 +171,8 @@ class SpectrumDisplay(Display):
         SpectrumDisplay
         """
         penalties = np.asarray(alphas, dtype=np.float64).ravel()
-        if not (np.isfinite(penalties) & (penalties > 0)).all():
-            raise InputError(sentence("alphas of SpectrumDisplay", "positive numbers", repr(alphas)))
+        positive = (np.isfinite(penalties) & (penalties > 0)).all()
+        refuse_if(not positive, "alphas of SpectrumDisplay", "positive numbers", repr(alphas))
         values, slack = _spectrum(kernel(X))
         kept = np.maximum(values, 0.0)
         return cls(values, penalties, (kept / (kept + penalties[:, None])).sum(axis=1), slack).plot(ax)
@@ -206,8 +202,7 @@ class SpectrumDisplay(Display):
         values, slack = _spectrum(np.asarray(K))
         return cls(values, np.array([float(model.alpha)]), np.array([model.effective_dof_]), slack).plot(ax)
 
-    def _draw(self, ax: Axes) -> None:
-        grid_lines(ax)
+    def _draw(self, ax: Axes) -> tuple[str, str]:
         kept = self.eigenvalues[self.eigenvalues > self.smallest]
         ax.plot(np.arange(1, len(kept) + 1), kept, "o", color=BLUE, markersize=3.5, label="eigenvalue")
         ax.set_yscale("log")
@@ -218,8 +213,7 @@ class SpectrumDisplay(Display):
             ax.axhline(alpha, color=COLOURS[k], linestyle=STYLES[k], linewidth=1.5, label=label)
         hidden = len(self.eigenvalues) - len(kept)
         rest = f" ({hidden} more {'is' if hidden == 1 else 'are'} zero up to rounding)" if hidden else ""
-        label_axes(ax, f"index of the eigenvalue{rest}", "eigenvalue of K")
-        ax.legend(frameon=False)
+        return f"index of the eigenvalue{rest}", "eigenvalue of K"
 
 
 def _spectrum(K: Array) -> tuple[Array, float]:
@@ -284,9 +278,8 @@ class SearchDisplay(Display):
         SearchDisplay
         """
         search = split_pipeline(search)[1]
-        if not hasattr(search, "kernels"):
-            must_be = "a search, such as KernelRidgeCV, or a Pipeline that ends in one"
-            raise InputError(sentence("The search of SearchDisplay", must_be, type(search).__name__))
+        must_be = "a search, such as KernelRidgeCV, or a Pipeline that ends in one"
+        refuse_if(not hasattr(search, "kernels"), "The search of SearchDisplay", must_be, type(search).__name__)
         check_is_fitted(search, "table_")
         table = search.table_
         if not hasattr(table, "mean"):
@@ -304,7 +297,7 @@ class SearchDisplay(Display):
     def _figure_size(self) -> tuple[float, float]:
         return max(6.0, min(11.0, 2.6 + 0.45 * len(self.kernels))), 4.8
 
-    def _draw(self, ax: Axes) -> None:
+    def _draw(self, ax: Axes) -> tuple[str, str]:
         finite = self.scores[np.isfinite(self.scores)]
         # the worst candidates are often worse by orders of magnitude, and would take all colours
         low = float(np.quantile(finite, 0.3)) if finite.size > 3 else float(finite.min())
@@ -318,10 +311,10 @@ class SearchDisplay(Display):
         ax.plot(*place, "*", color="#fffffe", markeredgecolor="#000001", markersize=16, linestyle="", label="chosen")
         _ticks(ax.set_xticks, self.kernels, self.winner[0], turned=max(map(len, self.kernels)) > 6)
         _ticks(ax.set_yticks, self.alphas, self.winner[1])
-        label_axes(ax, self.name, "alpha")
         label, extend = larger(self.scoring).replace(" (", "\n("), "min" if finite.min() < low else "neither"
         self.figure_.colorbar(cells, ax=ax, label=label, extend=extend)
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+        return self.name, "alpha"
 
 
 def _ticks(setter: Callable[..., object], labels: list[str], chosen: int, *, turned: bool = False) -> None:

@@ -68,7 +68,7 @@ def as_list(given: Any) -> list[Any]:
 
 def plain_changes(Z: Array, names: Sequence[str] | None) -> list[Change]:
     """A derivative for each column, or a difference where it has two values."""
-    listed = [f"x{j + 1}" for j in range(Z.shape[1])] if names is None else map(str, names)
+    listed = column_names(Z) if names is None else map(str, names)
     return [_of_numbers(name, Z, np.array([j]), 1.0) for j, name in enumerate(listed)]
 
 
@@ -92,15 +92,12 @@ def _trained_marks(column: Column, Z: Array) -> Array | None:
 
 def _marks(encoder: TableEncoder, X: XLike) -> dict[str, Array]:
     """Which rows of a table have a number, for each column of numbers."""
-    marker = copy(encoder)
-    numbers = [column for column in encoder.columns_ if column.kind == "number" and column.scale is not None]
-    outputs = {column.name: (column.name, f"{column.name} missing") for column in numbers}
-    marker.columns_ = [
-        replace(column, missing=1, marked=True, outputs=outputs.get(column.name, ())) for column in encoder.columns_
-    ]
-    marker.names_out_ = [name for column in marker.columns_ for name in column.outputs]
-    marks = marker.transform(X)[:, 1::2] == 0.0
-    return dict(zip(outputs, marks.T, strict=True))
+    marker, columns = copy(encoder), encoder.columns_
+    names = [column.name for column in columns if column.kind == "number" and column.scale is not None]
+    outputs = {name: (name, f"{name} missing") for name in names}
+    marker.columns_ = [replace(each, missing=1, marked=True, outputs=outputs.get(each.name, ())) for each in columns]
+    marker.names_out_ = [name for pair in outputs.values() for name in pair]
+    return dict(zip(names, (marker.transform(X)[:, 1::2] == 0.0).T, strict=True))
 
 
 def encoded_changes(encoder: TableEncoder, Z: Array, X: XLike = None) -> list[Change]:
@@ -120,13 +117,12 @@ def encoded_changes(encoder: TableEncoder, Z: Array, X: XLike = None) -> list[Ch
         elif column.kind == "category" and len(mine) == 1:
             found.append(Change(column.name, f"{column.name}=True", mine, (np.zeros(1), np.ones(1))))
         elif column.kind == "category":
-            codes = Z[:, mine[: len(column.levels)]]
-            counts = (codes != 0).sum(axis=0)
-            order = [int(k) for k in np.argsort(-counts, kind="stable") if counts[k]][:_LEVELS]
-            rows = [Z[np.flatnonzero(codes[:, k])[0], mine] for k in order]
-            for k, row in zip(order[1:], rows[1:], strict=True):
+            codes = Z[:, mine[: len(column.levels)]] != 0
+            order = [int(k) for k in np.argsort(-codes.sum(axis=0), kind="stable") if codes[:, k].any()][:_LEVELS]
+            rows = Z[np.ix_(codes.argmax(axis=0), mine)]  # the first row of every level
+            for k in order[1:]:
                 title = f"{column.name}: {column.levels[k]} - {column.levels[order[0]]}"
-                found.append(Change(column.name, title, mine, (rows[0], row)))
+                found.append(Change(column.name, title, mine, (rows[order[0]], rows[k])))
     return found
 
 
@@ -174,12 +170,10 @@ def _slope(
     if np.allclose(narrow[there], line, rtol=1e-6, atol=1e-6 * np.abs(line).max(initial=0.0)):
         narrow = np.broadcast_to(line, narrow.shape)
     places = np.flatnonzero((narrow != 0).any(axis=0))
-    if not len(places):
-        return []
     direction = narrow[:, places]
     if len(places) == 1 and (direction == direction[0]).all():
         return [Change(name, name, places, None, float(direction[0, 0]), known)]
-    return [Change(name, name, places, None, 1.0, known, direction)]
+    return [Change(name, name, places, None, 1.0, known, direction)] if len(places) else []
 
 
 def recentre(change: Change, middle: Array) -> Change:

@@ -16,12 +16,12 @@ from mercer.data.checks import keyword_hints
 from mercer.data.folds import draw
 from mercer.data.rows import Array, Seed, SplitsLike, XLike, YLike
 from mercer.displays.fits import BarsDisplay
-from mercer.errors import InputError, refuse_if, sentence
+from mercer.errors import InputError, refuse_if
 from mercer.estimators import cross_validate, nested_cross_validate
 from mercer.estimators.search_core import SearchCore
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.selection.table import held_out_ratio, standard_error
-from mercer.text import Shown, plain, text_table
+from mercer.text import Shown, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,11 +68,8 @@ class Comparison(Shown):
 
     def __str__(self) -> str:
         mean = self.scores.mean(axis=1)
-        order = np.argsort(-mean, kind="stable")
-        said = ", ".join(f"{self.names[i]} {plain(float(mean[i]))}" for i in order)
-        columns = self._columns()
-        rows = list(zip(*columns.values(), strict=True))
-        return f"Mean {self.scoring} of {self.scores.shape[1]} splits: {said}.\n\n" + text_table(list(columns), rows)
+        ranked = ", ".join(f"{self.names[i]} {plain(float(mean[i]))}" for i in np.argsort(-mean, kind="stable"))
+        return f"Mean {self.scoring} of {self.scores.shape[1]} splits: {ranked}.\n\n{self._table()}"
 
     def plot(self, ax: Axes | None = None) -> BarsDisplay:
         """Draw the differences with two standard errors to each side.
@@ -86,9 +83,8 @@ class Comparison(Shown):
         -------
         BarsDisplay
         """
-        reach = 2 * self.standard_error
-        ends = np.column_stack([self.difference - reach, self.difference + reach])
-        names = [f"{first} - {second}" for first, second in self.pairs]
+        ends = self.difference[:, None] + np.multiply.outer(self.standard_error, [-2.0, 2.0])
+        names = [" - ".join(pair) for pair in self.pairs]
         return BarsDisplay(names, self.difference, ends, f"difference of {self.scoring}", "models").plot(ax)
 
 
@@ -140,46 +136,39 @@ def compare(
     folds = draw(cv, X, y, repeats=repeats, random_state=seed, classifier=labels)
     splits, nested = folds.splits, any(isinstance(each, SearchCore) for each in named.values())
     refuse_if(len(splits) < 2, "cv of compare", "at least two splits", len(splits))
-    if nested and not (folds.partition and min(map(len, folds.repeats)) > 2):
-        must_be = "at least 3 disjoint folds that cover every row, because searches select by the other folds"
-        raise InputError(sentence("cv of compare", must_be, folds.label, "Use cv=3 or more."))
+    must_be = "at least 3 disjoint folds that cover every row, because searches select by the other folds"
+    few = nested and not (folds.partition and min(map(len, folds.repeats)) > 2)
+    refuse_if(few, "cv of compare", must_be, folds.label, "Use cv=3 or more.")
     results = []
     for each in named.values():
         judge = nested_cross_validate if isinstance(each, SearchCore) else cross_validate
         results.append(judge(each, X, y, cv=cv, repeats=repeats, random_state=seed))
     scorings = {result.scoring for result in results}
-    if len(scorings) > 1:
-        raise InputError(sentence("The models of compare", "fitted with the same scoring", ", ".join(sorted(scorings))))
+    got = ", ".join(sorted(scorings))
+    refuse_if(len(scorings) > 1, "The models of compare", "fitted with the same scoring", got)
     scores = np.array([np.ravel(result.scores) for result in results])
-    count = scores.shape[1]
-    if count < 2:
+    if (count := scores.shape[1]) < 2:
         raise InputError(
             "compare needs a score for every fold; this scoring gives one score for all folds together. Use cv=5."
         )
-    by_name = dict(zip(named, scores, strict=True))
-    pairs = list(itertools.combinations(named, 2))
-    differences = np.array([by_name[first] - by_name[second] for first, second in pairs])
+    differences = np.array([first - second for first, second in itertools.combinations(scores, 2)])
     mean, spread = differences.mean(axis=1), standard_error(differences, held_out_ratio(folds), axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(mean == 0, 0.0, np.abs(mean) / spread)
     pvalue = np.asarray(2.0 * stdtr(count - 1, -t))
+    pairs = list(itertools.combinations(named, 2))
     return Comparison(list(named), scores, pairs, mean, spread, pvalue, holm(pvalue), scorings.pop())
 
 
 def _names_of(models: Any) -> dict[str, Any]:
-    if isinstance(models, Mapping):
-        found = {str(name): each for name, each in models.items()}
-    elif isinstance(models, Sequence) and not isinstance(models, str):
+    found = {str(name): each for name, each in models.items()} if isinstance(models, Mapping) else {}
+    if isinstance(models, Sequence) and not isinstance(models, str):
         kinds = [type(each).__name__ for each in models]
-        found = {
-            kind if kinds.count(kind) == 1 else f"{kind} {place + 1}": each
-            for place, (kind, each) in enumerate(zip(kinds, models, strict=True))
-        }
-    else:
-        found = {}
-    if len(found) < 2 or any(isinstance(each, type) or not hasattr(each, "fit") for each in found.values()):
-        must_be = "a dict of names to at least two estimators, or a list of them"
-        raise InputError(sentence("models of compare", must_be, type(models).__name__))
+        names = [kind if kinds.count(kind) == 1 else f"{kind} {place}" for place, kind in enumerate(kinds, 1)]
+        found = dict(zip(names, models, strict=True))
+    no_models = len(found) < 2 or any(isinstance(each, type) or not hasattr(each, "fit") for each in found.values())
+    must_be = "a dict of names to at least two estimators, or a list of them"
+    refuse_if(no_models, "models of compare", must_be, type(models).__name__)
     return found
 
 

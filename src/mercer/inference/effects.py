@@ -18,12 +18,12 @@ from scipy.special import stdtr, stdtrit
 from mercer.data.checks import keyword_hints, sizes
 from mercer.data.rows import Array, Estimator, XLike
 from mercer.displays.fits import BarsDisplay
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if
 from mercer.inference.changes import Change, Item, as_list, column_place
 from mercer.inference.parts import Link, RidgePart, WeightedSum, as_sum, kernel_change, stencil
 from mercer.insight.intervals import check_confidence
 from mercer.kernels.tiles import underflow_is_zero
-from mercer.text import Shown, counted, text_table
+from mercer.text import Shown, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,34 +83,20 @@ class MarginalEffects(Shown):
             return np.asarray(self.average / self.standard_error)
 
     def _columns(self) -> dict[str, list[object]]:
-        low, middle, high = np.nanquantile(self.pointwise, [0.25, 0.5, 0.75], axis=0)
-        ends = f"{100 * (1 - self.confidence) / 2:g} %", f"{100 * (1 + self.confidence) / 2:g} %"
-        return {
-            "column": self.names,
-            "effect": self.average.tolist(),
-            "std. error": self.standard_error.tolist(),
-            "t": self.t.tolist(),
-            "p": self.pvalue.tolist(),
-            ends[0]: self.interval[:, 0].tolist(),
-            ends[1]: self.interval[:, 1].tolist(),
-            "1st quartile": low.tolist(),
-            "median": middle.tolist(),
-            "3rd quartile": high.tolist(),
-            "kind": self.kinds,
-        } | ({"rows": self.rows.tolist()} if self._lacking else {})
-
-    @property
-    def _lacking(self) -> bool:
-        """Whether some rows have no number in one of the columns."""
-        return bool((self.rows < len(self.pointwise)).any())
+        low, high = (f"{100 * (1 + side * self.confidence) / 2:g} %" for side in (-1, 1))
+        header = "effect", "std. error", "t", "p", low, high, "1st quartile", "median", "3rd quartile"
+        quartiles = np.nanquantile(self.pointwise, [0.25, 0.5, 0.75], axis=0)
+        numbers = np.vstack([self.average, self.standard_error, self.t, self.pvalue, self.interval.T, quartiles])
+        columns = dict(zip(header, numbers.tolist(), strict=True))
+        rows = {"rows": self.rows.tolist()} if (self.rows < len(self.pointwise)).any() else {}
+        return {"column": self.names, **columns, "kind": self.kinds, **rows}
 
     def __str__(self) -> str:
         how = f"{self.errors} standard errors, {self.degrees:.4g} degrees of freedom"
         said = f"Average effects on the prediction ({counted(len(self.pointwise), 'row')}, {how})."
-        if self._lacking:
+        if (self.rows < len(self.pointwise)).any():
             said += " Columns with missing values: averages over the rows that have a number."
-        columns = self._columns()
-        said += "\n\n" + text_table(list(columns), list(zip(*columns.values(), strict=True)))
+        said += f"\n\n{self._table()}"
         if self.interactions is None:
             return said
         return f"{said}\n\nPairs of columns:\n\n" + str(self.interactions).partition("\n\n")[2]
@@ -196,8 +182,8 @@ def marginal_effects(
     >>> effects.average.round(1), effects.pvalue.round(2)
     (array([1.7, 0.1]), array([0.  , 0.08]))
     """
-    if not isinstance(errors, str) or errors not in ("jackknife", "homogeneous"):
-        raise InputError(sentence("errors of marginal_effects", "'jackknife' or 'homogeneous'", repr(errors)))
+    unknown = not isinstance(errors, str) or errors not in ("jackknife", "homogeneous")
+    refuse_if(unknown, "errors of marginal_effects", "'jackknife' or 'homogeneous'", repr(errors))
     confidence = check_confidence(confidence)
     found = as_sum(model, X, of)
     wanted = _changes_of(found, columns)
@@ -206,26 +192,9 @@ def marginal_effects(
         raise InputError(
             "interactions of marginal_effects need transformers that compute each column from a single input column."
         )
-    alone: list[Item] = [(change,) for change in wanted]
-    result = _table(found, alone, errors, confidence, pointwise=pointwise_errors)
-    if not pairs:
-        return result
-    return replace(result, interactions=_table(found, pairs, errors, confidence, pointwise=pointwise_errors))
-
-
-@dataclass(frozen=True, eq=False)
-class _Effect:
-    """At every row, their mean, the mean without each training row, and shares of y in the mean and at every row.
-
-    `count`: of how many rows it is the mean.
-    """
-
-    pointwise: Array
-    count: int
-    average: float
-    without: Array
-    shares: Array
-    rows: Array | None
+    tables: list[list[Item]] = [[(change,) for change in wanted], pairs]
+    alone, *both = (_table(found, each, errors, confidence, pointwise=pointwise_errors) for each in tables if each)
+    return replace(alone, interactions=both[0] if both else None)
 
 
 def _table(
@@ -233,33 +202,25 @@ def _table(
 ) -> MarginalEffects:
     """Average effects with their errors."""
     effects = [_effect(found, item, pointwise=pointwise) for item in items]
+    at_rows, counts, means, without, shares, own = zip(*effects, strict=True)
     noise = float(_length(found.residuals[:, None])[0] / np.sqrt(len(found.residuals)))
-    average = np.array([each.average for each in effects])
-    left = np.column_stack([each.without for each in effects])
+    average, left = np.array(means), np.column_stack(without)
     if errors == "jackknife":
         spread = np.sqrt((len(left) - 1) / len(left)) * _length(left - left.mean(axis=0))
     else:
-        spread = noise * _length(np.column_stack([each.shares for each in effects]))
+        spread = noise * _length(np.column_stack(shares))
     degrees = max(len(found.residuals) - found.degrees, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        pvalue = 2.0 * stdtr(degrees, -np.abs(average / spread))
+        pvalue = np.asarray(2.0 * stdtr(degrees, -np.abs(average / spread)))
     reach = stdtrit(degrees, 0.5 + 0.5 * confidence) * spread
-    lengths = [_length(each.rows.T) for each in effects if each.rows is not None]
+    ends = np.column_stack([average - reach, average + reach])
+    names = [" x ".join(change.name for change in item) for item in items]
+    kinds = [" x ".join("slope" if change.ends is None else "difference" for change in item) for item in items]
+    pointwise_error = noise * np.column_stack([_length(each.T) for each in own]) if pointwise else None
     return MarginalEffects(
-        [" x ".join(change.name for change in item) for item in items],
-        average,
-        spread,
-        np.asarray(pvalue),
-        np.column_stack([average - reach, average + reach]),
-        np.column_stack([each.pointwise for each in effects]),
-        [" x ".join("slope" if change.ends is None else "difference" for change in item) for item in items],
-        errors,
-        degrees,
-        confidence,
-        left,
-        np.array([each.count for each in effects]),
-        noise * np.column_stack(lengths) if lengths else None,
-    )
+        names, average, spread, pvalue, ends, np.column_stack(at_rows), kinds, errors, degrees, confidence, left,
+        np.array(counts), pointwise_error,
+    )  # fmt: skip
 
 
 def _length(table: Array) -> Array:
@@ -268,8 +229,8 @@ def _length(table: Array) -> Array:
     return np.asarray(by * np.sqrt(np.sum((table / by) ** 2, axis=0)))
 
 
-def _effect(found: WeightedSum, item: Item, *, pointwise: bool) -> _Effect:
-    """The effect of one change, or of two together."""
+def _effect(found: WeightedSum, item: Item, *, pointwise: bool) -> tuple[Array, int, float, Array, Array, Array | None]:
+    """Effects at rows, their count and mean, means without each training row, and shares of y in mean and rows."""
     scale = float(np.prod([change.scale for change in item]))
     m, n = len(found.parts[0].at), len(found.residuals)
     effect, shares, moved, own = np.zeros(m), np.zeros(n), np.zeros(n), np.zeros(n)
@@ -306,7 +267,7 @@ def _effect(found: WeightedSum, item: Item, *, pointwise: bool) -> _Effect:
         without = (without - among * (effect - own)) / (1.0 - among)
     if rows is not None:
         rows[~known] = np.nan
-    return _Effect(np.where(known, effect, np.nan), count, average, without, shares, rows)
+    return np.where(known, effect, np.nan), count, average, without, shares, rows
 
 
 def _through_link(found: WeightedSum, item: Item, link: Link) -> tuple[Array, list[tuple[Array, Array]]]:
@@ -318,25 +279,19 @@ def _through_link(found: WeightedSum, item: Item, link: Link) -> tuple[Array, li
     if len(item) == 1 and item[0].ends is None:
         changes = [kernel_change(part, item) for part in parts]
         f_slope = sum(part.weight * (D @ part.a) for part, D in zip(parts, changes, strict=True))
-        _, first, second = link(_sum_of(found, [part.K for part in parts]))
+        _, first, second = link(found.values([part.K for part in parts]))
         c = second * f_slope
         pairs = zip(changes, parts, strict=True)
         return first * f_slope, [(first[:, None] * D + c[:, None] * part.K, c) for D, part in pairs]
     effect, by_part = np.zeros(m), [(np.zeros((m, len(part.Z))), np.zeros(m)) for part in parts]
     for share, rows in stencil(parts[0], item, [part.kernel for part in parts]):
         kernels = [replace(part, at=rows).K for part in parts]
-        value, slope, _ = link(_sum_of(found, kernels))
+        value, slope, _ = link(found.values(kernels))
         effect += share * value
         for (D, c), K in zip(by_part, kernels, strict=True):
             np.add(D, share * slope[:, None] * K, out=D)
             np.add(c, share * slope, out=c)
     return effect, by_part
-
-
-def _sum_of(found: WeightedSum, kernels: list[Array]) -> Array:
-    """f, from kernel values of every part."""
-    pairs = zip(found.parts, kernels, strict=True)
-    return np.asarray(found.start + sum(part.weight * (K @ part.a + part.constant) for part, K in pairs))
 
 
 def _without_matrix(
@@ -374,8 +329,8 @@ def _pairs(found: WeightedSum, wanted: list[Change], interactions: Any) -> list[
         return [pair for pair in pairs if pair[0].column != pair[1].column]
     given = interactions.tolist() if isinstance(interactions, np.ndarray) else interactions
     listed = given if isinstance(given, list | tuple) else [given]
-    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in listed):
-        raise InputError(sentence("interactions of marginal_effects", "True or pairs of columns", repr(interactions)))
+    paired = all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in listed)
+    refuse_if(not paired, "interactions of marginal_effects", "True or pairs of columns", repr(interactions))
     both: list[Item] = [item for a, b in listed for item in product(_changes_of(found, [a]), _changes_of(found, [b]))]
     if any(a.column == b.column for a, b in both):
         raise InputError("interactions of marginal_effects must be pairs of different columns.")

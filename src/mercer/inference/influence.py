@@ -14,7 +14,7 @@ import numpy as np
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Estimator, Rows, XLike
 from mercer.displays.fits import BarsDisplay
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if
 from mercer.estimators import AutoRegressor, KernelRidge, KernelRidgeCV
 from mercer.estimators.pipelines import fitting_columns, split_pipeline
 from mercer.inference.effects import marginal_effects
@@ -78,17 +78,12 @@ class Influence(Shown):
         return np.argsort(-np.abs(self.error_without - self.error), kind="stable")
 
     def _columns(self) -> dict[str, list[object]]:
-        found: dict[str, list[object]] = {
-            "row": list(range(len(self.residual))),
-            "residual": self.residual.tolist(),
-            "leverage": self.leverage.tolist(),
-            "error without": self.error_without.tolist(),
-        }
+        values = {"residual": self.residual, "leverage": self.leverage, "error without": self.error_without}
         if self.chosen is not None:
-            found["chosen without"] = [self.candidates[each] for each in self.chosen]
+            values["chosen without"] = np.array(self.candidates, dtype=object)[self.chosen]
         if self.effects is not None:
-            found["changes a sign"] = self.sign_changes.tolist()
-        return found
+            values["changes a sign"] = self.sign_changes
+        return {"row": list(range(len(self.residual)))} | {name: each.tolist() for name, each in values.items()}
 
     def __str__(self) -> str:
         said = [f"Leave-one-out error {plain(self.error)} of {counted(len(self.residual), 'row')}."]
@@ -96,11 +91,10 @@ class Influence(Shown):
             said.append("No single row decides the choice.")
         for rows, what in ((self.choice_changes, "the choice"), (self.sign_changes, "the sign of an average effect")):
             if count := int(rows.sum()):
-                verb = "changes" if count == 1 else "change"
-                said.append(f"{counted(count, 'row')} {verb} {what} when left out.")
+                said.append(f"{counted(count, 'row')} change{'s' * (count == 1)} {what} when left out.")
         columns = self._columns()
         shown = [[values[row] for values in columns.values()] for row in self.order[:_SHOWN]]
-        return "\n".join([" ".join(said), "", text_table(list(columns), shown)])
+        return f"{' '.join(said)}\n\n{text_table(list(columns), shown)}"
 
     def plot(self, ax: Axes | None = None) -> BarsDisplay:
         """Draw the rows whose removal changes the error most.
@@ -158,17 +152,21 @@ def influence(model: Estimator, X: XLike = None, *, effects: bool = False, verbo
     """
     X = fitting_columns(model, X)
     transformers, model = split_pipeline(model)
-    search = model if isinstance(model, KernelRidgeCV) else None
-    if not isinstance(model, KernelRidge | KernelRidgeCV | AutoRegressor):
-        must_be = "KernelRidge, KernelRidgeCV, AutoRegressor or a Pipeline that ends in one"
-        raise InputError(sentence("The model of influence", must_be, type(model).__name__))
+    known = isinstance(model, KernelRidge | KernelRidgeCV | AutoRegressor)
+    must_be = "KernelRidge, KernelRidgeCV, AutoRegressor or a Pipeline that ends in one"
+    refuse_if(not known, "The model of influence", must_be, type(model).__name__)
     weights, fits, (_, scale) = parts_of(model)
     for fitted in fits:
-        _refuse(fitted)
+        if fitted.weights is not None:
+            raise InputError("influence does not support sample_weight. Fit the model without it.")
+        shape, alpha = fitted.targets.shape, float(fitted.alphas[0])
+        refuse_if(shape[1] != 1, "influence", "of one target", f"{shape[1]} targets")
+        refuse_if(alpha <= 0, "alpha for influence", "above 0", alpha)
     n = len(fits[0].targets)
     promise(8 * n * n * 5, f"influence of {n} rows", "Use fewer rows.")
     new = None if X is None else rows_of(model, X if transformers is None else transformers.transform(X))
-    residual, leverage, left, moved = np.zeros(n), np.zeros(n), np.zeros((n, n)), None
+    residual, leverage, left = np.zeros(n), np.zeros(n), np.zeros((n, n))
+    predictions = None if new is None else np.zeros((n, 1))
     for weight, fitted in zip(weights, fits, strict=True):
         own = fitted.leave_outs[0][1]
         refuse_few_digits(fitted, own, "influence")
@@ -177,29 +175,19 @@ def influence(model: Estimator, X: XLike = None, *, effects: bool = False, verbo
         residual += weight * scale * errors
         leverage += weight * (1.0 - own.multiple * P.diagonal())
         left += weight * scale * _residuals_without(P, a)
-        if new is not None:
+        if new is not None and predictions is not None:
             shares = fitted.systems[0][1].shares(fitted.columns(new))
-            moved = (0.0 if moved is None else moved) - weight * scale * shares * errors[:, None]
+            predictions = predictions - weight * scale * shares * errors[:, None]
     error = float(np.sqrt(np.mean(residual**2)))
     without = np.sqrt(np.sum(left**2, axis=1) / max(n - 1, 1))
-    chosen, candidates = (None, []) if search is None else _choices(search, fits[0], verbose)
-    changes = np.zeros(n, dtype=bool) if search is None or chosen is None else chosen != search.best_index_
+    chosen, changes, candidates = _choices(model, fits[0], verbose)
     moves: Array | None = None
     flips: Array = np.zeros(n, dtype=bool)
     if effects:
         found = marginal_effects(model)  # of a Pipeline: per unit of the transformed columns
         moves = found.without - found.average
         flips = np.asarray((np.sign(found.without) * np.sign(found.average) < 0).any(axis=1))
-    return Influence(residual, leverage, error, without, moved, chosen, changes, moves, flips, candidates)
-
-
-def _refuse(fitted: FittedRidge) -> None:
-    if fitted.weights is not None:
-        raise InputError("influence does not support sample_weight. Fit the model without it.")
-    if fitted.targets.shape[1] != 1:
-        raise InputError(sentence("influence", "of one target", f"{fitted.targets.shape[1]} targets"))
-    if fitted.alphas[0] <= 0:
-        raise InputError(sentence("alpha for influence", "above 0", float(fitted.alphas[0])))
+    return Influence(residual, leverage, error, without, predictions, chosen, changes, moves, flips, candidates)
 
 
 def _residuals_without(P: Array, a: Array) -> Array:
@@ -212,17 +200,20 @@ def _residuals_without(P: Array, a: Array) -> Array:
     return np.asarray(residuals)
 
 
-def _choices(search: KernelRidgeCV, fitted: FittedRidge, verbose: int) -> tuple[Array | None, list[str]]:
-    """The candidate that would be chosen without each row, if leave-one-out and squared errors choose."""
-    covered = (
-        search.folds_.leaves_one_out and search.scoring in (None, "neg_mean_squared_error") and search.rule == "best"
-    )
+def _choices(search: Estimator, fitted: FittedRidge, verbose: int) -> tuple[Array | None, Array, list[str]]:
+    """The candidate that would be chosen without each row, where it is another one, and the names of all candidates.
+
+    It is None unless leave-one-out and squared errors choose.
+    """
+    same = np.zeros(len(fitted.targets), dtype=bool)
+    if not isinstance(search, KernelRidgeCV):
+        return None, same, []
     alphas = np.asarray(search.alphas_, dtype=np.float64)
     names = [f"{round_numbers(repr(kernel))}, alpha {alpha:.3g}" for kernel in search.kernels_ for alpha in alphas]
-    if not covered or (alphas <= 0).any():
-        return None, names
-    progress = Progress("influence", len(names), verbose)
-    scores = []
+    squares = search.scoring in (None, "neg_mean_squared_error") and search.rule == "best"
+    if not (search.folds_.leaves_one_out and squares) or (alphas <= 0).any():
+        return None, same, names
+    progress, scores = Progress("influence", len(names), verbose), []
     rows, intercept = fitted.rows(), fitted.intercept
     for kernel in search.kernels_:
         middle = centre_of(kernel, rows, intercept=intercept)
@@ -234,4 +225,5 @@ def _choices(search: KernelRidgeCV, fitted: FittedRidge, verbose: int) -> tuple[
             progress.step()
     found = np.array(scores)
     own = found[search.best_index_]  # which stays where no other is better by more than rounding
-    return np.where(own <= found.min(axis=0) * (1 + 1e-9), search.best_index_, found.argmin(axis=0)), names
+    chosen = np.where(own <= found.min(axis=0) * (1 + 1e-9), search.best_index_, found.argmin(axis=0))
+    return chosen, chosen != search.best_index_, names

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import cycle
 from typing import TypeAlias
 
 import numpy as np
@@ -145,6 +146,11 @@ class WeightedSum:
     changes: list[Change]
     link: Link | None
 
+    def values(self, kernels: list[Array]) -> Array:
+        """f, from kernel values of every part."""
+        pairs = zip(self.parts, kernels, strict=True)
+        return np.asarray(self.start + sum(part.weight * (K @ part.a + part.constant) for part, K in pairs))
+
 
 def kernel_change(part: RidgePart, item: Item) -> Array:
     """What the changes do to k(x, z) for every row x of `part.at` and z of `part.Z`."""
@@ -176,30 +182,21 @@ def stencil(part: RidgePart, item: Item, kernels: list[Kernel]) -> list[tuple[fl
     found = moved_rows(kernels, *part.rows, columns)
     for change in item:
         if change.ends is not None:
-            low, high = change.ends
-            found = [(s * c, _put(rows, change, end)) for c, rows in found for s, end in ((1.0, high), (-1.0, low))]
+            found = [(sign * c, rows.copy()) for c, rows in found for sign in (1.0, -1.0)]
+            for (_, rows), end in zip(found, cycle(change.ends[::-1])):
+                rows[:, change.places] = end
     return found
-
-
-def _put(rows: Array, change: Change, cells: Array) -> Array:
-    moved = rows.copy()
-    moved[:, change.places] = cells
-    return moved
 
 
 def as_sum(model: Estimator, X: XLike, of: str) -> WeightedSum:
     """The model as a weighted sum of ridges at rows X; None for the training rows."""
     X = fitting_columns(model, X)
     transformers, model = split_pipeline(model)
-    link = _link(model, of)
-    kinds = (KernelRidge, KernelRidgeClassifier, *_SEARCHES, *_COMMITTEES)
-    if not isinstance(model, kinds):
-        must_be = (
-            "KernelRidge, KernelRidgeCV, one of their classifiers, AutoRegressor, AutoClassifier, or a Pipeline that "
-            "ends in one"
-        )
-        way_out = "For averages of other models use sklearn.inspection.partial_dependence."
-        raise InputError(sentence("The model of marginal_effects", must_be, type(model).__name__, way_out))
+    link, kinds = _link(model, of), (KernelRidge, KernelRidgeClassifier, *_SEARCHES, *_COMMITTEES)
+    known = "KernelRidge, KernelRidgeCV, one of their classifiers, AutoRegressor, AutoClassifier"
+    must_be, got = f"{known}, or a Pipeline that ends in one", type(model).__name__
+    way_out = "For averages of other models use sklearn.inspection.partial_dependence."
+    refuse_if(not isinstance(model, kinds), "The model of marginal_effects", must_be, got, way_out)
     weights, fitted, (start, scale) = parts_of(model)
     encoder = None if transformers is None else transformers.encoder
     if isinstance(model, _COMMITTEES):
@@ -264,16 +261,14 @@ def parts_of(model: Estimator) -> tuple[list[float], list[FittedRidge], tuple[fl
 def rows_of(model: Estimator, X: XLike, encoder: TableEncoder | None = None) -> Rows:
     """New rows as the kernels of the model see them."""
     encoder = model.encoder_ if isinstance(model, _COMMITTEES) else encoder
-    if encoder is not None:
-        return Rows(encoder.transform(X), None)
-    rows: Rows = _ridge(model).check_rows(X)
+    rows: Rows = _ridge(model).check_rows(X) if encoder is None else Rows(encoder.transform(X), None)
     return rows
 
 
 def _link(model: Estimator, of: str) -> Link | None:
     """What is shown of f: itself, the exponential of a logarithm, the logarithm of the odds, or a probability."""
-    if not isinstance(of, str) or of not in ("prediction", "probability"):
-        raise InputError(sentence("The parameter of= of marginal_effects", "'prediction' or 'probability'", repr(of)))
+    unknown = not isinstance(of, str) or of not in ("prediction", "probability")
+    refuse_if(unknown, "The parameter of= of marginal_effects", "'prediction' or 'probability'", repr(of))
     temperature: Temperature | None = getattr(model, "temperature_", None)
     if of == "probability":
         if temperature is None:
@@ -294,12 +289,11 @@ def _probability(odds: Array, slope: Array) -> tuple[Array, Array, Array]:
 def _refuse(fitted: FittedRidge) -> None:
     if fitted.weights is not None:
         raise InputError("marginal_effects does not support sample_weight. Fit the model without it.")
-    if fitted.targets.shape[1] != 1:
-        raise InputError(sentence("marginal_effects", "of one target or two classes", fitted.targets.shape[1]))
+    targets, alpha = fitted.targets.shape[1], float(fitted.alphas[0])
+    refuse_if(targets != 1, "marginal_effects", "of one target or two classes", targets)
     if fitted.kernel.kind == "gram" or hasattr(fitted.X, "tocsr") or np.asarray(fitted.X).dtype.kind not in "fiu":
         raise InputError("marginal_effects needs a dense table of numbers, and no precomputed kernel.")
-    if fitted.alphas[0] <= 0:
-        raise InputError(sentence("alpha for marginal_effects", "above 0", float(fitted.alphas[0])))
+    refuse_if(alpha <= 0, "alpha for marginal_effects", "above 0", alpha)
 
 
 def _part(weight: float, fitted: FittedRidge, Z: Array, at: Array, *, moved: bool) -> RidgePart:

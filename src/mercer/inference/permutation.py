@@ -20,7 +20,7 @@ from mercer.displays.errors import NullDisplay
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.parameters import is_whole
-from mercer.estimators.pipelines import Transformers, column_names, refittable, split_pipeline, with_column
+from mercer.estimators.pipelines import column_names, refittable, split_pipeline, with_column
 from mercer.estimators.search import search_of
 from mercer.estimators.search_core import SearchCore
 from mercer.inference.changes import as_list, column_place
@@ -29,14 +29,13 @@ from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime.progress import Progress
 from mercer.selection.scoring import Classes
 from mercer.selection.search import Search
-from mercer.text import Shown, plain, text_table
+from mercer.text import Shown, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _HELD = 2**27  # bytes of scores and predictions of the permutations that are scored together
 _ROUNDING = 1e-10  # of a score: ties are no evidence
-_REFUSED = ("extend_grid", "tune")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,10 +70,10 @@ class PermutationTest(Shown):
         }
 
     def __str__(self) -> str:
+        count, mean = int(_as_good(self.null, self.score).sum()), plain(float(self.null.mean()))
         return (
             f"p = {plain(self.pvalue, 3)}: the best {self.scoring} is {plain(self.score)}; of {len(self.null)} "
-            f"permutations {int(_as_good(self.null, self.score).sum())} score at least as well (their mean "
-            f"{plain(float(self.null.mean()))})."
+            f"permutations {count} score at least as well (their mean {mean})."
         )
 
     def plot(self, ax: Axes | None = None) -> NullDisplay:
@@ -126,9 +125,8 @@ class ColumnTests(Shown):
         }
 
     def __str__(self) -> str:
-        columns = self._columns()
         head = f"Best {self.scoring} {plain(self.score)}; {self.null.shape[1]} permutations of each column."
-        return f"{head}\n\n{text_table(list(columns), list(zip(*columns.values(), strict=True)))}"
+        return f"{head}\n\n{self._table()}"
 
 
 @keyword_hints
@@ -199,48 +197,22 @@ def permutation_test(
     """
     model, X = refittable(model, X)
     transformers, last = split_pipeline(model)
-    rows = X if transformers is None else transformers.fit_again(X)
-    search = check_search(last, rows, scoring)
+
+    def transform(table: XLike) -> Any:
+        return table if transformers is None else transformers.fit_again(table)
+
+    rows = transform(X)
+    search, labels = check_search(last, rows, scoring), np.asarray(y)
     refuse_if(not is_whole(permutations, 1), "permutations", "an integer of at least 1", repr(permutations))
     if stop_after is not None and not is_whole(stop_after, 1):
         raise InputError(sentence("stop_after", "an integer of at least 1, or None", repr(stop_after)))
-    labels = np.asarray(y)
     refuse_if(labels.ndim != 1, "y of permutation_test", "one target per row", f"shape {labels.shape}")
     draws = Permutations(len(labels), groups, blocks, check_random_state(random_state))
-    if columns is not None:
-        if stop_after is not None:
-            raise InputError("stop_after is not supported with columns. Remove one of them.")
-        return _column_tests(search, X, labels, columns, draws, int(permutations), groups, transformers, verbose)
-    scores = BestScores(search, rows, labels, groups)
-    own = scores.own
-    progress = Progress("permutations", int(permutations), verbose)
-    null: list[float] = []
-    while len(null) < permutations:
-        count = min(scores.together, int(permutations) - len(null))
-        null += scores.of(draws.next(count)).tolist()
-        progress.step(count)
-        if stop_after is not None and _as_good(np.array(null), own).sum() >= stop_after:
-            break
-    progress.finish()
-    better = np.flatnonzero(_as_good(np.array(null), own))
-    if stop_after is not None and len(better) >= stop_after:
-        made = int(better[stop_after - 1]) + 1
-        return PermutationTest(stop_after / made, own, np.array(null[:made]), scores.scoring)
-    return PermutationTest((1 + len(better)) / (1 + len(null)), own, np.array(null), scores.scoring)
-
-
-def _column_tests(
-    search: Estimator,
-    X: XLike,
-    y: Array,
-    columns: object,
-    draws: Permutations,
-    permutations: int,
-    groups: PerRow,
-    transformers: Transformers | None,
-    verbose: int,
-) -> ColumnTests:
-    """One permutation test for each column, everything but the folds done again for every permutation."""
+    if columns is None:
+        scores = BestScores(search, rows, labels, groups)
+        return _target_test(scores, draws, int(permutations), stop_after, verbose)
+    if stop_after is not None:
+        raise InputError("stop_after is not supported with columns. Remove one of them.")
     given = any(getattr(each, "kind", each) in ("gram", "precomputed") for each in as_list(search.kernels))
     if given or np.ndim(X) != 2 or hasattr(X, "tocsr") or (transformers is None and not _is_numeric(X)):
         raise InputError("columns of permutation_test need a dense table of numbers, and no precomputed kernel.")
@@ -249,18 +221,33 @@ def _column_tests(
     places = [column_place(each, names) for each in wanted]
     if by_chance(search.cv, search.repeats, search.random_state):
         search.set_params(random_state=int(draws.rng.randint(2**31 - 1)))  # the same folds for all
-
-    def best(table: XLike) -> BestScores:
-        return BestScores(search, table if transformers is None else transformers.fit_again(table), y, groups)
-
-    first, null = best(X), np.empty((len(places), permutations))
+    first, null = BestScores(search, transform(X), labels, groups), np.empty((len(places), int(permutations)))
     progress = Progress("permutations", null.size, verbose)
-    for k, place in enumerate(places):
-        for q, order in enumerate(draws.next(permutations)):
-            null[k, q] = best(with_column(X, place, lenders=order)).own
+    for place, found in zip(places, null, strict=True):
+        for q, order in enumerate(draws.next(len(found))):
+            found[q] = BestScores(search, transform(with_column(X, place, lenders=order)), labels, groups).own
             progress.step()
-    pvalue = (1 + np.sum(_as_good(null, first.own), axis=1)) / (1 + permutations)
+    pvalue = (1 + np.sum(_as_good(null, first.own), axis=1)) / (1 + null.shape[1])
     return ColumnTests([names[place] for place in places], pvalue, holm(pvalue), first.own, null, first.scoring)
+
+
+def _target_test(
+    scores: BestScores, draws: Permutations, permutations: int, stop_after: int | None, verbose: int
+) -> PermutationTest:
+    """The test with the targets permuted, until enough permutations are as good, or all are made."""
+    progress, null, enough = Progress("permutations", permutations, verbose), np.empty(0), stop_after or np.inf
+    better: Array = np.empty(0, dtype=np.intp)
+    while len(null) < permutations and len(better) < enough:
+        orders = draws.next(min(scores.together, permutations - len(null)))
+        null = np.append(null, scores.of(orders))
+        better = np.flatnonzero(_as_good(null, scores.own))
+        progress.step(len(orders))
+    progress.finish()
+    pvalue = (1 + len(better)) / (1 + len(null))
+    if stop_after is not None and len(better) >= stop_after:
+        null = null[: int(better[stop_after - 1]) + 1]
+        pvalue = stop_after / len(null)
+    return PermutationTest(pvalue, scores.own, null, scores.scoring)
 
 
 def _is_numeric(X: XLike) -> bool:
@@ -278,16 +265,13 @@ def _as_good(scores: Array, own: float) -> Array:
 
 def check_search(given: Estimator, X: XLike, scoring: ScoringLike = None) -> Estimator:
     """The search that a search or a model stands for, not fitted; an error for what looks at y in other ways."""
-    if isinstance(given, KernelRidge | KernelRidgeClassifier):
-        shape = np.shape(X)
-        found = search_of(given, int(shape[1]) if len(shape) == 2 else 1)
-    elif isinstance(given, SearchCore):
-        found = clone(given)
-    else:
-        must_be = "KernelRidge, KernelRidgeClassifier, KernelRidgeCV or KernelRidgeClassifierCV"
-        out = "Other models would have to be tuned again for every permutation."
-        raise InputError(sentence("The model of permutation_test", must_be, type(given).__name__, out))
-    for name in _REFUSED:
+    must_be = "KernelRidge, KernelRidgeClassifier, KernelRidgeCV or KernelRidgeClassifierCV"
+    out = "Other models would have to be tuned again for every permutation."
+    single = isinstance(given, KernelRidge | KernelRidgeClassifier)
+    known = single or isinstance(given, SearchCore)
+    refuse_if(not known, "The model of permutation_test", must_be, type(given).__name__, out)
+    found = search_of(given, int((*np.shape(X), 1, 1)[1])) if single else clone(given)
+    for name in ("extend_grid", "tune"):
         if getattr(found, name, False):
             raise InputError(
                 f"permutation_test does not support {name}=True: it would have to be done again for every permutation. "
@@ -297,12 +281,10 @@ def check_search(given: Estimator, X: XLike, scoring: ScoringLike = None) -> Est
         raise InputError(
             "permutation_test does not support class_weight: weights would change with the labels. Remove it."
         )
-    if found.rule != "best":
-        must_be = "'best': the score of a permutation is that of its best candidate"
-        raise InputError(sentence("rule of permutation_test", must_be, repr(found.rule)))
-    if "Stratified" in type(found.cv).__name__:
-        must_be = "folds that do not depend on the targets"
-        raise InputError(sentence("cv of permutation_test", must_be, type(found.cv).__name__, "Use KFold or a number."))
+    must_be = "'best': the score of a permutation is that of its best candidate"
+    refuse_if(found.rule != "best", "rule of permutation_test", must_be, repr(found.rule))
+    stratified, must_be = "Stratified" in type(found.cv).__name__, "folds that do not depend on the targets"
+    refuse_if(stratified, "cv of permutation_test", must_be, type(found.cv).__name__, "Use KFold or a number.")
     found.set_params(checkpoint=None, verify=False, verbose=0)
     return found if scoring is None else found.set_params(scoring=scoring)
 
@@ -314,17 +296,17 @@ class Permutations:
         if groups is not None and blocks is not None:
             raise InputError("permutation_test takes groups or blocks, not both. Remove one of them.")
         self.n, self.rng, names = n, rng, np.zeros(n)
-        if blocks is not None:
-            names = check_names("blocks of permutation_test", blocks, n)
-        if groups is not None:
-            names = check_names("groups of permutation_test", groups, n)
+        for what, given in (("blocks", blocks), ("groups", groups)):
+            names = names if given is None else check_names(f"{what} of permutation_test", given, n)
         rows = [np.flatnonzero(names == name) for name in np.unique(names)]
         self.alike = [each[:, None] for each in rows]  # what is exchanged: lines of these tables of row numbers
         if groups is not None:
             self.alike = [np.array([each for each in rows if len(each) == size]) for size in set(map(len, rows))]
-            if max(map(len, self.alike)) < 2:
-                must_be = "such that at least two groups have the same number of rows"
-                raise InputError(sentence("groups of permutation_test", must_be, "groups of different size each"))
+            unlike, must_be = (
+                max(map(len, self.alike)) < 2,
+                "such that at least two groups have the same number of rows",
+            )
+            refuse_if(unlike, "groups of permutation_test", must_be, "groups of different size each")
 
     def next(self, count: int) -> Array:
         """So many orders, one per row."""
@@ -359,44 +341,43 @@ class BestScores:
         splits, width = len(found.removals), found.problem.Y.shape[1]
         each = 8 * (len(self.kernels) * len(self.alphas) * splits + 4 * len(found.removals.rows) * width)
         self.together = int(np.clip(_HELD // each, 1, 1000))
-        best, failures = self._best(np.arange(len(y))[None])
-        self.own = float(best[0])
+        self.own = float(self._best(np.arange(len(y))[None])[0])
         if not np.isfinite(self.own):
-            why = f" ({failures[0]})" if failures else ""
+            why = f" ({self.failures[0]})" if self.failures else ""
             raise InputError(f"All scores of the unpermuted targets are NaN{why}. Use another scoring or other folds.")
 
     def of(self, orders: Array) -> Array:
         """For each order of the targets the best score; what has no score at all counts as good as any."""
-        best, _ = self._best(orders)
+        best = self._best(orders)
         return np.asarray(np.where(np.isfinite(best), best, np.inf))
 
-    def _best(self, orders: Array) -> tuple[Array, list[str]]:
-        """The best score of each order, minus infinity where there is none, and why some failed."""
-        classes = self.base.classes
-        scores, failures = self._numbers(orders) if classes is None else self._labels(orders, classes)
-        return np.where(np.isnan(scores), -np.inf, scores).max(axis=0), failures
+    def _best(self, orders: Array) -> Array:
+        """The best score of each order, minus infinity where there is none."""
+        classes, self.failures = self.base.classes, list[str]()
+        scores = self._numbers(orders) if classes is None else self._labels(orders, classes)
+        return np.asarray(np.where(np.isnan(scores), -np.inf, scores).max(axis=0))
 
-    def _numbers(self, orders: Array) -> tuple[Array, list[str]]:
+    def _numbers(self, orders: Array) -> Array:
         """Scores of all candidates (rows) for each order of targets that are numbers."""
         base = self.base
         Y = (base.problem.Y[:, 0] + base.problem.centre)[orders].T
         problem = replace(base.problem, Y=np.ascontiguousarray(Y), centre=np.zeros(Y.shape[1]))
         many = Search(base.rows, Y, problem, base.folds, base.scoring, per_target=True)
         table = many.run(self.kernels, self.alphas, many.plan(self.kernels, self.alphas))
-        return table.mean.reshape(-1, Y.shape[1]), many.failures
+        self.failures += many.failures
+        return table.mean.reshape(-1, Y.shape[1])
 
-    def _labels(self, orders: Array, classes: Classes) -> tuple[Array, list[str]]:
+    def _labels(self, orders: Array, classes: Classes) -> Array:
         """Scores of all candidates (rows) for each order of labels."""
         base, permuted = self.base, [Classes(classes.labels, classes.numbers[order]) for order in orders]
-        columns = [each.targets() for each in permuted]
-        width = columns[0].shape[1]
-        many = Search(base.rows, base.y, replace(base.problem, Y=np.hstack(columns)), base.folds, base.scoring, classes)
-        scores, failures = [], list[str]()
+        problem = replace(base.problem, Y=np.hstack([each.targets() for each in permuted]))
+        many = Search(base.rows, base.y, problem, base.folds, base.scoring, classes)
+        scores = []
         for _, _, held in many.all_held_out(self.kernels, self.alphas, many.plan(self.kernels, self.alphas)):
-            row = np.empty(len(orders))
+            row, values = np.empty(len(orders)), np.split(held.values, len(orders), axis=1)
             for place, (order, own) in enumerate(zip(orders, permuted, strict=True)):
                 truth = replace(many.scored_truth, y=many.y[order], classes=own)
-                values = held.values[:, place * width : (place + 1) * width]
-                row[place] = np.mean(base.scoring.by_split(truth, values, per_target=False, failures=failures))
+                by_split = base.scoring.by_split(truth, values[place], per_target=False, failures=self.failures)
+                row[place] = np.mean(by_split)
             scores.append(row)
-        return np.array(scores), failures
+        return np.array(scores)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,14 @@ from sklearn.pipeline import Pipeline
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Estimator, PerRow, XLike, YLike
 from mercer.displays import EffectDisplay
-from mercer.errors import InputError, refuse_if, sentence
+from mercer.errors import InputError, refuse_if
 from mercer.estimators.pipelines import Transformers, column_names, column_values, with_column
 from mercer.estimators.refitting import part_of
 from mercer.inference.changes import column_place
 from mercer.inference.effects import MarginalEffects, marginal_effects
 from mercer.inference.influence import Influence, influence
 from mercer.report.refits import Refit, fold_refits, of_all_rows, sample_rows
-from mercer.report.subject import AS_TRANSFORMED, Subject, subject_of
+from mercer.report.subject import AS_TRANSFORMED, Subject, is_known, subject_of
 from mercer.tables import Column
 from mercer.tables.columns import Scale
 from mercer.text import Shown, legible, plain
@@ -27,7 +28,6 @@ from mercer.text import Shown, legible, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-KINDS = ("local", "average")
 _ROWS = 300  # that are moved along a column
 _VALUES = 20  # of a column of numbers
 _LEVELS = 12  # of a category: the most common
@@ -71,8 +71,8 @@ class ColumnEffect(Shown):
         }
 
     def __str__(self) -> str:
-        low, high = int(self.effect.argmin()), int(self.effect.argmax())
-        ends = [f"{plain(float(self.effect[i]), 3)} at {_value_text(self.values[i])}" for i in (low, high)]
+        places = self.effect.argmin(), self.effect.argmax()
+        ends = [f"{plain(float(self.effect[i]), 3)} at {_value_text(self.values[i])}" for i in places]
         how = "Average prediction" if self.kind == "average" else "Change"
         return f"{how} of {legible(self.of)} along {legible(self.column)}: from {ends[0]} to {ends[1]}."
 
@@ -89,7 +89,7 @@ class ColumnEffect(Shown):
         EffectDisplay
         """
         local = self.kind == "local"
-        what = f"change of {legible(self.of)}" if local else f"average prediction of {legible(self.of)}"
+        what = f"{'change' if local else 'average prediction'} of {legible(self.of)}"
         x, y = (text.replace("$", r"\$") for text in (legible(self.column), what))
         return EffectDisplay(self.values, self.effect, self.standard_error, x, y, zero=local).plot(ax)
 
@@ -152,7 +152,7 @@ def column_effect(
     >>> round(float(slope), 1)
     3.0
     """
-    refuse_if(kind not in KINDS, "kind of column_effect", "'local' or 'average'", repr(kind))
+    refuse_if(kind not in ("local", "average"), "kind of column_effect", "'local' or 'average'", repr(kind))
     subject = subject_of(model, X, y, target=target, groups=groups)
     movable, number = _movable(subject, column), _number(subject, label)
     return _effect_along(subject, fold_refits(subject), movable, kind, number)
@@ -167,17 +167,13 @@ def _movable(subject: Subject, column: str | int) -> Movable:
         if name in raw and name not in own:
             return _raw(subject, subject.transformers, raw.index(name))
         column = own.index(name) if name in own else name
-    return _movable_encoded(subject, _place(subject, column))
-
-
-def _place(subject: Subject, column: str | int) -> int:
     names = [each.name for each in subject.columns]
     place = column_place(column, names)
     if place not in subject.feature_places:
         raise InputError(f"Column {names[place]!r} is not used by the model: {subject.columns[place].why}.")
     if subject.columns[place].kind == "text":
         raise InputError(f"Column {names[place]!r} holds texts, which have no order and too many values to show.")
-    return place
+    return _movable_encoded(subject, place)
 
 
 def _number(subject: Subject, label: Any) -> int:
@@ -186,12 +182,12 @@ def _number(subject: Subject, label: Any) -> int:
         if label is not None:
             raise InputError("label of column_effect needs a classifier; this model predicts numbers. Remove label.")
         return 0
-    classes = subject.model.classes_
+    classes = subject.model.classes_.tolist()
     if label is None:
         return 1 if len(classes) == 2 else int(np.argmax([np.sum(subject.y == each) for each in classes]))
-    if label not in classes.tolist():
-        raise InputError(sentence("label of column_effect", f"one of {', '.join(map(str, classes))}", repr(label)))
-    return int(classes.tolist().index(label))
+    must_be = f"one of {', '.join(map(str, classes))}"
+    refuse_if(label not in classes, "label of column_effect", must_be, repr(label))
+    return int(classes.index(label))
 
 
 def average_effects(subject: Subject) -> MarginalEffects | None:
@@ -201,10 +197,9 @@ def average_effects(subject: Subject) -> MarginalEffects | None:
     model, X = (subject.model, None) if subject.pipeline is None else (subject.pipeline, subject.X)
     if subject.encoder is not None and not subject.auto:
         model, X = Pipeline([("encoder", subject.encoder), ("model", subject.model)]), None
-    try:
+    with suppress(InputError):
         return marginal_effects(model, X, of="probability" if subject.classifier else "prediction")
-    except InputError:
-        return None
+    return None
 
 
 def row_influence(subject: Subject) -> Influence | None:
@@ -212,23 +207,17 @@ def row_influence(subject: Subject) -> Influence | None:
     logs = hasattr(subject.model, "log_factor_")  # beside which targets would be in other units
     if subject.classifier or logs or len(subject.y) > _FACTORED:
         return None
-    try:
+    with suppress(InputError):
         return influence(subject.model if subject.auto else subject.model.best_estimator_)
-    except InputError:
-        return None
+    return None
 
 
 def main_effects(subject: Subject, refits: list[Refit], names: list[str]) -> list[ColumnEffect]:
     """The effects of the first few of these columns that have some: texts have not, nor columns of hardly any value."""
-    places = {each.name: place for place, each in enumerate(subject.columns) if each.kind != "text"}
-    known = [places[name] for name in names if name in places]
-    enough = [place for place in known if len(subject.y) - subject.columns[place].missing >= _KNOWN]
-    return [effect_of(subject, refits, place, label=_number(subject, None)) for place in enough[:_SHOWN]]
-
-
-def effect_of(subject: Subject, refits: list[Refit], place: int, kind: str = "local", label: int = 0) -> ColumnEffect:
-    """The effect of the column at this place, from a model of all rows and its refits."""
-    return _effect_along(subject, refits, _movable_encoded(subject, place), kind, label)
+    n, label, columns = len(subject.y), _number(subject, None), enumerate(subject.columns)
+    places = {each.name: k for k, each in columns if each.kind != "text" and n - each.missing >= _KNOWN}
+    movable = [_movable_encoded(subject, places[name]) for name in names if name in places]
+    return [_effect_along(subject, refits, each, "local", label) for each in movable[:_SHOWN]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,10 +255,10 @@ def _movable_encoded(subject: Subject, place: int) -> Movable:
         return rows
 
     z, levels = subject.Z[:, mine[0]], []
-    if column.kind == "category":
-        alone = len(mine) == 1
-        z = (z > 0).astype(int) if alone else subject.Z[:, mine].argmax(axis=1)
-        levels = ["False", "True"] if alone else [*column.levels, *(["other"] if column.pooled else [])]
+    if column.kind == "category" and len(mine) == 1:
+        z, levels = (z > 0).astype(int), ["False", "True"]
+    elif column.kind == "category":
+        z, levels = subject.Z[:, mine].argmax(axis=1), [*column.levels, *(["other"] if column.pooled else [])]
     marked = bool(column.missing and column.marked)
     known = subject.Z[:, mine[-1]] == 0.0 if marked else np.ones(len(subject.Z), dtype=bool)
     return Movable(column, z, levels, known, put)
@@ -293,8 +282,7 @@ def _raw(subject: Subject, transformers: Transformers, place: int) -> Movable:
         scale = Scale(0.0, 1.0, 0.0, float(np.nanmin(z)), float(np.nanmax(z)))
         return Movable(Column(name, "number", "a column of the table", scale=scale), z, [], np.isfinite(z), put)
     levels, codes = np.unique(cells.astype(str), return_inverse=True)
-    known = np.array([cell is not None and cell == cell for cell in cells])  # noqa: PLR0124 - NaN is not
-    return Movable(Column(name, "category", "a column of the table"), codes, levels.tolist(), known, put)
+    return Movable(Column(name, "category", "a column of the table"), codes, levels.tolist(), is_known(cells), put)
 
 
 def _effect_along(subject: Subject, refits: list[Refit], movable: Movable, kind: str, label: int) -> ColumnEffect:
@@ -303,19 +291,24 @@ def _effect_along(subject: Subject, refits: list[Refit], movable: Movable, kind:
     if len(there) < _FEWEST:
         raise InputError(f"Column {column.name!r} has fewer than {_FEWEST} known values. Choose another column.")
     moved = np.sort(np.random.default_rng(1).permutation(there)[:_ROWS])
-    values, effect = (_levels if movable.levels else _numbers)(movable, there, moved, kind)
-    whole = effect(of_all_rows(subject), label)
-    parts = np.array([effect(each, label) for each in refits])
+    models = [of_all_rows(subject), *refits]
+
+    def predict(lenders: Any) -> Array:
+        Z = movable.put(moved, lenders)
+        return np.array([model.levels(Z, label) for model in models])
+
+    values, effect = (_levels if movable.levels else _numbers)(movable, there, moved, kind, predict)
+    parts = effect[1:]
     spread = np.sqrt((len(parts) - 1) * np.mean((parts - parts.mean(axis=0)) ** 2, axis=0))
     name = f"the probability of {subject.model.classes_[label]}" if subject.classifier else subject.target
-    return ColumnEffect(column.name, kind, values, whole, spread, name)
+    return ColumnEffect(column.name, kind, values, effect[0], spread, name)
 
 
-Effect = Callable[[Refit, int], Array]
+Predict = Callable[[Any], Array]  # of the moved rows with the cells of others in the column, by every model
 
 
-def _numbers(movable: Movable, there: Array, moved: Array, kind: str) -> tuple[Array, Effect]:
-    """The values of a column of numbers or dates, as some rows have them, and the effect there."""
+def _numbers(movable: Movable, there: Array, moved: Array, kind: str, predict: Predict) -> tuple[Array, Array]:
+    """The values of a column of numbers or dates, as some rows have them, and for every model the effect there."""
     column, z, scale = movable.column, movable.z, movable.column.scale
     assert scale is not None  # noqa: S101 - numbers and dates have one
     order = there[np.argsort(z[there], kind="stable")]
@@ -324,38 +317,26 @@ def _numbers(movable: Movable, there: Array, moved: Array, kind: str) -> tuple[A
     numbers = scale.centre + scale.spread * z[ends]
     if column.kind == "date":
         numbers = np.datetime64(0, "s") + np.round(86400 * numbers).astype("timedelta64[s]")
-    if len(ends) < 2 and kind == "local":
-        return numbers, lambda *_: np.zeros(len(ends))
     if kind == "average":
-        return numbers, lambda model, label: np.array([_mean_moved(movable, model, moved, end, label) for end in ends])
-    step = np.clip(np.searchsorted(z[ends], z[moved], side="left"), 1, len(ends) - 1) - 1
-    count = np.maximum(np.bincount(step, minlength=len(ends) - 1), 1)
-    before, after = movable.put(moved, ends[step]), movable.put(moved, ends[step + 1])
-
-    def effect(model: Refit, label: int) -> Array:
-        change = model.levels(after, label) - model.levels(before, label)
-        steps = np.bincount(step, weights=change, minlength=len(ends) - 1) / count
-        found = np.append(0.0, np.cumsum(steps))
-        return np.asarray(found - np.interp(z[there], z[ends], found).mean())
-
-    return numbers, effect
+        return numbers, _means(predict, ends)
+    steps = len(ends) - 1
+    step = np.clip(np.searchsorted(z[ends], z[moved], side="left"), 1, max(steps, 1)) - 1
+    change = predict(ends[np.minimum(step + 1, steps)]) - predict(ends[step])
+    count = np.maximum(np.bincount(step, minlength=steps), 1)[:steps]
+    effects = [np.append(0.0, np.cumsum(np.bincount(step, each, steps)[:steps] / count)) for each in change]
+    return numbers, np.array([effect - np.interp(z[there], z[ends], effect).mean() for effect in effects])
 
 
-def _levels(movable: Movable, there: Array, moved: Array, kind: str) -> tuple[Array, Effect]:
-    """The most common levels of a category, as some rows have them, and the average prediction there."""
+def _levels(movable: Movable, there: Array, _: Array, kind: str, predict: Predict) -> tuple[Array, Array]:
+    """The most common levels of a category, as some rows have them, and for every model the average there."""
     numbers = movable.z[there]
     counts = np.bincount(numbers)
     kept = np.sort(np.argsort(-counts, kind="stable")[: min(_LEVELS, int(np.sum(counts > 0)))])
-    ends = there[[int(np.flatnonzero(numbers == each)[0]) for each in kept]]
-    shares = counts[kept] / counts[kept].sum()
-
-    def effect(model: Refit, label: int) -> Array:
-        found = np.array([_mean_moved(movable, model, moved, end, label) for end in ends])
-        return found - shares @ found if kind == "local" else found
-
-    return np.array([movable.levels[each] for each in kept], dtype=object), effect
+    means = _means(predict, [there[np.flatnonzero(numbers == each)[0]] for each in kept])
+    shares = counts[kept] / counts[kept].sum() * (kind == "local")
+    return np.array(movable.levels, dtype=object)[kept], np.array([each - shares @ each for each in means])
 
 
-def _mean_moved(movable: Movable, model: Refit, moved: Array, lender: int, label: int) -> float:
-    """The mean prediction of rows that all have the cell of one row in the column."""
-    return float(model.levels(movable.put(moved, lender), label).mean())
+def _means(predict: Predict, lenders: Any) -> Array:
+    """For every model the mean predictions of rows that all have the cell of one row in the column."""
+    return np.stack([predict(lender).mean(axis=1) for lender in lenders], axis=1)

@@ -9,8 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Estimator, PerRow, XLike, YLike
 from mercer.displays import SpectrumDisplay
@@ -25,8 +23,6 @@ from mercer.report.refits import ColumnImportance, coverages, fold_refits, influ
 from mercer.report.subject import Subject, subject_of
 from mercer.selection.outcome import Outcome
 from mercer.text import Shown, legible, number, percent, text_table
-
-_NINE_IN_TEN = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,41 +159,40 @@ class ModelEvaluation(Shown):
         return reproduction_of(self.subject, self.data.origin)
 
     @property
+    def nine_in_ten(self) -> Coverage | None:
+        """Coverage of 90 % prediction intervals."""
+        return next((each for each in self.coverage if each.confidence == 0.9), None)
+
+    @property
     def warnings(self) -> list[str]:
         """What may be wrong, serious things first."""
-        from mercer.report.worries import worries
+        from mercer.report.words import worries
 
         return [f"{worry.title}. {worry.text}" for worry in worries(self) if worry.level != "note"]
 
     def _columns(self) -> dict[str, list[Any]]:
         if not self.influence:
             return {"error": [self.error], "standard error": [self.standard_error], "baseline": [self.baseline]}
-        return {
-            "column": [each.name for each in self.influence],
-            "importance": [each.rise for each in self.influence],
-            "standard error": [each.standard_error for each in self.influence],
-        }
+        rows = [(each.name, each.rise, each.standard_error) for each in self.influence]
+        return dict(zip(("column", "importance", "standard error"), map(list, zip(*rows, strict=True)), strict=True))
 
     def __str__(self) -> str:
         outcome = self.outcome
         spread = "" if math.isnan(outcome.error_standard_error) else f" +- {number(outcome.error_standard_error, 2)}"
         word = f"{'error' if outcome.measure.smaller_is_better else 'score'} of {legible(self.subject.target)}"
-        lines = [
-            f"Out-of-sample {word}: {number(outcome.error)}{spread} ({outcome.measure.name}; {outcome.how}).",
-            f"Baseline: {number(outcome.baseline)}.",
-        ]
-        lines += [
-            f"{percent(each.confidence)} prediction intervals contain {percent(float(each))} of held-out targets."
-            for each in self.coverage
-            if each.confidence == _NINE_IN_TEN
-        ]
+        lines = [f"Out-of-sample {word}: {number(outcome.error)}{spread} ({outcome.measure.name}; {outcome.how})."]
+        lines.append(f"Baseline: {number(outcome.baseline)}.")
+        if self.nine_in_ten is not None:
+            share = percent(float(self.nine_in_ten))
+            lines.append(f"90 % prediction intervals contain {share} of held-out targets.")
         if self.labels is not None:
             lines.append(f"Probabilities differ from observed frequencies by {percent(self.labels.calibration.gap)}.")
         if self.influence:
             rows = [[each.name, each.rise, each.standard_error] for each in self.influence[:10]]
             lines += ["", text_table(["column", "importance", "std. error"], rows)]
-        found = self.warnings
-        return "\n".join([*lines, *([""] if found else []), *(f"Warning: {each}" for each in found)])
+        if found := self.warnings:
+            lines += ["", *(f"Warning: {each}" for each in found)]
+        return "\n".join(lines)
 
 
 @keyword_hints
@@ -258,25 +253,15 @@ def evaluate_subject(subject: Subject, result: Any, origin: Origin) -> ModelEval
     refits = fold_refits(subject)
     found, by_size, how = coverages(subject, refits, outcome)
     ranked = influences(subject, refits) if refits else []
-    return ModelEvaluation(
-        subject,
-        data_of(subject, origin),
-        outcome,
-        *chosen_by(subject, outcome),
-        training_error(subject, outcome),
-        choice_of(subject, outcome),
-        held_out_of(subject.y, outcome),
-        labels_of(subject, outcome) if subject.classifier else None,
-        tuple(found),
-        how,
-        tuple(ranked),
-        sum(len(each.test) for each in refits),
-        len(refits),
-        tuple(main_effects(subject, refits, [each.name for each in ranked if each.rise > 2 * each.standard_error])),
-        average_effects(subject),
-        row_influence(subject),
-        tuple(by_size),
-    )
+    important = [each.name for each in ranked if each.margin > 0]
+    naive, chosen_how = chosen_by(subject, outcome)
+    training, choice = training_error(subject, outcome), choice_of(subject, outcome)
+    held, labels = held_out_of(subject.y, outcome), labels_of(subject, outcome) if subject.classifier else None
+    tried_on, effects = sum(len(each.test) for each in refits), tuple(main_effects(subject, refits, important))
+    rows = average_effects(subject), row_influence(subject), tuple(by_size)
+    columns = tuple(found), how, tuple(ranked), tried_on, len(refits), effects, *rows
+    data = data_of(subject, origin)
+    return ModelEvaluation(subject, data, outcome, naive, chosen_how, training, choice, held, labels, *columns)
 
 
 def spectrum_of(subject: Subject) -> SpectrumFact | None:
@@ -285,18 +270,15 @@ def spectrum_of(subject: Subject) -> SpectrumFact | None:
         return None
     from matplotlib.figure import Figure
 
-    model, rows, where = subject.model, sample_rows(subject), Figure().subplots()
+    model, rows = subject.model, sample_rows(subject)
     if subject.auto:
-        heaviest = int(np.argmax([member.weight for member in model.members_]))
-        kernel, alpha = model.members_[heaviest].kernel, float(model.members_[heaviest].alpha)
-        what = model.members_[heaviest].name
+        heaviest = max(model.members_, key=lambda member: member.weight)
+        kernel, alpha, what = heaviest.kernel, float(heaviest.alpha), heaviest.name
     else:
         kernel, alpha, what = model.best_kernel_, float(model.alpha_), "the best candidate"
-    display = SpectrumDisplay.from_kernel(
-        kernel, subject.as_frame(subject.Z[rows]), alphas=[alpha] if alpha > 0 else [], ax=where
-    )
-    degrees = float(display.degrees[0]) if alpha > 0 else None
-    return SpectrumFact(display, degrees, len(rows), what)
+    Z, alphas = subject.as_frame(subject.Z[rows]), [alpha] if alpha > 0 else []
+    display = SpectrumDisplay.from_kernel(kernel, Z, alphas=alphas, ax=Figure().subplots())
+    return SpectrumFact(display, float(display.degrees[0]) if alphas else None, len(rows), what)
 
 
 def reproduction_of(subject: Subject, origin: Origin) -> Reproduction:
@@ -304,9 +286,9 @@ def reproduction_of(subject: Subject, origin: Origin) -> Reproduction:
     stamp = FileStamp.now()
     if origin.path and Path(origin.path).is_file():
         with Path(origin.path).open("rb") as file:
-            digest, of = hashlib.file_digest(file, "sha256").hexdigest(), f"the file {origin.name or origin.path}"
+            digest, of = hashlib.file_digest(file, "sha256"), f"the file {origin.name or origin.path}"
     else:
-        whole = hashlib.sha256(np.ascontiguousarray(subject.Z).tobytes())
-        whole.update("\n".join(map(str, subject.y.tolist())).encode())
-        digest, of = whole.hexdigest(), "the rows as numbers, with their targets"
-    return Reproduction(origin.command, stamp.versions, stamp.when, str(subject.model.random_state), digest, of)
+        digest, of = hashlib.sha256(subject.Z.tobytes()), "the rows as numbers, with their targets"
+        digest.update("\n".join(map(str, subject.y.tolist())).encode())
+    seed = str(subject.model.random_state)
+    return Reproduction(origin.command, stamp.versions, stamp.when, seed, digest.hexdigest(), of)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
-from mercer.data.rows import Estimator
+from mercer.data.rows import Array, Estimator
 from mercer.estimators.auto_core import correct_digits
 from mercer.report.subject import Subject
 from mercer.selection.ladders import edges_in_words
@@ -16,6 +17,7 @@ from mercer.selection.outcome import Outcome
 from mercer.selection.table import SearchTable
 from mercer.tables import Column
 from mercer.text import counted, legible, listed, number
+from mercer.tuning.committee import Member
 
 _SHOWN = 6  # candidates in the table
 _LETTERS = 120  # of a kernel
@@ -98,32 +100,21 @@ class Data:
 
 def data_of(subject: Subject, origin: Origin) -> Data:
     """The table as it was used."""
-    y = subject.y
-    numbers: tuple[float, float, float, float] | None = None
-    counts: tuple[tuple[str, int], ...] = ()
-    if subject.classifier:
-        labels, found = np.unique(y, return_counts=True)
-        order = np.argsort(-found, kind="stable")
-        counts = tuple((str(labels[i]), int(found[i])) for i in order)
-    else:
-        numbers = (float(y.min()), float(y.mean()), float(y.max()), float(y.std()))
-    columns = tuple(_column_fact(subject, place) for place in range(len(subject.columns)))
-    copies = len(y) - len(np.unique(subject.Z, axis=0)) if subject.Z.shape[1] else 0
+    y, Z, labels = subject.y, subject.Z, subject.classifier
+    numbers = None if labels else (float(y.min()), float(y.mean()), float(y.max()), float(y.std()))
+    counts = tuple(Counter(map(str, np.sort(y))).most_common()) if labels else ()
+    columns = tuple(_column_fact(column, Z[:, subject.place == k]) for k, column in enumerate(subject.columns))
+    copies = len(y) - len(np.unique(Z, axis=0)) if Z.shape[1] else 0
     missing = sum(column.missing for column in columns)
     return Data(len(y), missing, copies, columns, subject.ignored, subject.target, numbers, counts, origin)
 
 
-def _column_fact(subject: Subject, place: int) -> ColumnFact:
-    column = subject.columns[place]
-    mine = subject.Z[:, subject.place == place]
-    extreme = 0.0
-    if column.kind == "number" and mine.shape[1]:
-        spread = float(mine[:, 0].std())
-        extreme = float(np.abs(mine[:, 0] - mine[:, 0].mean()).max()) / spread if spread else 0.0
-    used = bool(column.outputs)
-    return ColumnFact(
-        column.name, column.kind, used, column.missing, len(column.outputs), _holds(column), column.why, extreme
-    )
+def _column_fact(column: Column, Z: Array) -> ColumnFact:
+    extreme, count = 0.0, len(column.outputs)
+    if column.kind == "number" and Z.shape[1] and (spread := float(Z[:, 0].std())):
+        extreme = float(np.abs(Z[:, 0] - Z[:, 0].mean()).max()) / spread
+    holds = _holds(column)
+    return ColumnFact(column.name, column.kind, count > 0, column.missing, count, holds, column.why, extreme)
 
 
 def _holds(column: Column) -> str:
@@ -192,25 +183,13 @@ class SearchChoice:
 
 
 @dataclass(frozen=True)
-class MemberFact:
-    """One member that was tried for a committee."""
-
-    name: str
-    weight: float
-    error: float
-    alpha: float
-    status: str
-    bounds: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class CommitteeChoice:
     """The committee of an automatic model.
 
     Attributes
     ----------
-    members : tuple of MemberFact
-        All that were tried; weight 0 means left out.
+    members : tuple of Member
+        All that were tried, with errors in the unit of the target; weight 0 means left out.
     how : str
         How the weights were found.
     tuned_on : int
@@ -221,7 +200,7 @@ class CommitteeChoice:
         A sentence about the loss, empty for squared errors; what the errors of members are.
     """
 
-    members: tuple[MemberFact, ...]
+    members: tuple[Member, ...]
     how: str
     tuned_on: int
     digits: float
@@ -231,71 +210,54 @@ class CommitteeChoice:
 
 def choice_of(subject: Subject, outcome: Outcome) -> SearchChoice | CommitteeChoice:
     """The choice that the model stands for."""
-    return _committee(subject) if subject.auto else _search(subject.model, outcome)
-
-
-def _committee(subject: Subject) -> CommitteeChoice:
+    if not subject.auto:
+        return _search(subject.model, outcome)
     model, unit = subject.model, subject.model.unit()
-    members = tuple(
-        MemberFact(m.name, m.weight, m.error * unit, m.alpha, m.status, _bound_names(m.bounds, subject))
-        for m in model.committee_.tried
-    )
+    tried, tuned_on = model.committee_.tried, model.committee_.tuned_on
+    members = tuple(replace(m, error=m.error * unit, bounds=_bound_names(m.bounds, subject)) for m in tried)
     digits = min(map(correct_digits, model.models_))
-    how, tuned_on = model.how_judged(), model.committee_.tuned_on
-    return CommitteeChoice(members, how, tuned_on, digits, model.loss_words, model.error_title())
+    return CommitteeChoice(members, model.how_judged(), tuned_on, digits, model.loss_words, model.error_title())
 
 
-def _bound_names(bounds: list[str], subject: Subject) -> tuple[str, ...]:
+def _bound_names(bounds: list[str], subject: Subject) -> list[str]:
     """Parameters on a bound, those of columns by the names of the columns: `width[3, 4]` is the width of one."""
-    parts = [re.fullmatch(r"(\w+)\[([0-9, ]+)\]", bound) for bound in bounds]
-    whole = [bound for bound, part in zip(bounds, parts, strict=True) if part is None]
-    owners: dict[str, list[str]] = {}
-    for part in filter(None, parts):
+    whole, owners = list[str](), dict[str, list[str]]()
+    for bound in bounds:
+        part = re.fullmatch(r"(\w+)\[([0-9, ]+)\]", bound)
+        if part is None:
+            whole.append(bound)
+            continue
         places = {int(subject.place[int(number)]) for number in part[2].split(",")}
         owners.setdefault(part[1], []).extend(subject.columns[place].name for place in sorted(places))
-    return (*whole, *(f"{name} of {listed(list(dict.fromkeys(own)))}" for name, own in owners.items()))
+    return [*whole, *(f"{name} of {listed(list(dict.fromkeys(own)))}" for name, own in owners.items())]
 
 
 def _search(model: Estimator, outcome: Outcome) -> SearchChoice:
-    table, choice = model.table_, model.choice_
+    table, chosen, counts = model.table_, outcome.chosen, (len(model.kernels_), len(model.alphas_))
     kept = isinstance(table, SearchTable)  # a file keeps the text of it alone
-    chosen = outcome.chosen
     same = sum(repr(each["kernel"]) == repr(model.best_kernel_) and each["alpha"] == model.alpha_ for each in chosen)
+    families = tuple(Counter(type(each["kernel"]).__name__ for each in chosen).most_common())
+    edges = tuple(edges_in_words(table, model.choice_, model.folds_, model.own_ladders())) if kept else ()
     best, close = _best(model) if kept else ((), 0)
-    return SearchChoice(
-        legible(repr(model.best_kernel_), _LETTERS),
-        f"{model.alpha_:.3g}",
-        len(model.kernels_),
-        len(model.alphas_),
-        outcome.scoring,
-        model.folds_.label,
-        model.rule,
-        best,
-        close,
-        tuple(edges_in_words(table, choice, model.folds_, model.own_ladders())) if kept else (),
-        (same, len(chosen)),
-        tuple(Counter(type(each["kernel"]).__name__ for each in chosen).most_common()),
-        float(model.digits_),
-        model if kept and len(model.kernels_) * len(model.alphas_) > 1 else None,
-    )
+    how = outcome.scoring, model.folds_.label, model.rule
+    search = model if kept and counts != (1, 1) else None
+    kernel, alpha = legible(repr(model.best_kernel_), _LETTERS), f"{model.alpha_:.3g}"
+    digits = float(model.digits_)
+    return SearchChoice(kernel, alpha, *counts, *how, best, close, edges, (same, len(chosen)), families, digits, search)
 
 
 def _best(model: Estimator) -> tuple[tuple[RankedCandidate, ...], int]:
     """The best candidates and the best candidate, and how many are as good within one standard error."""
     table, choice = model.table_, model.choice_
-    mean, error = table.mean.mean(axis=2), table.standard_error(model.folds_).mean(axis=2)
+    mean, error = (each.mean(axis=2).ravel() for each in (table.mean, table.standard_error(model.folds_)))
     worth = np.where(np.isnan(mean), -np.inf, mean)
-    order = np.argsort(-worth.ravel(), kind="stable")
+    order = np.argsort(-worth, kind="stable").tolist()
     winner = choice.kernel * len(table.alphas) + choice.alphas[0]
-    listed = [int(i) for i in order[:_SHOWN]]
-    listed = listed if winner in listed else [*listed[:-1], winner]
-    best = []
-    for i in listed:
-        k, a = divmod(i, len(table.alphas))
-        numbers = float(mean[k, a]), float(error[k, a])
-        best.append(
-            RankedCandidate(legible(repr(table.kernels[k]), _LETTERS), f"{table.alphas[a]:.3g}", *numbers, i == winner)
-        )
-    first = np.unravel_index(int(order[0]), worth.shape)
-    close = int(np.sum(worth >= worth[first] - np.nan_to_num(error[first])))
-    return tuple(best), close
+    shown = order[:_SHOWN] if winner in order[:_SHOWN] else [*order[: _SHOWN - 1], winner]
+    texts, alphas = [legible(repr(each), _LETTERS) for each in table.kernels], [f"{a:.3g}" for a in table.alphas]
+    names = list(product(texts, alphas))
+    scores = zip(mean[shown].tolist(), error[shown].tolist(), strict=True)
+    best = [
+        RankedCandidate(names[i][0], names[i][1], *score, i == winner) for i, score in zip(shown, scores, strict=True)
+    ]
+    return tuple(best), int(np.sum(worth >= worth[order[0]] - np.nan_to_num(error[order[0]])))

@@ -19,7 +19,7 @@ from sklearn.metrics import (
 )
 
 from mercer.data.rows import Array, Estimator
-from mercer.errors import IllConditionedWarning, InputError, sentence
+from mercer.errors import IllConditionedWarning, InputError, refuse_if
 from mercer.estimators.auto_classifier import wrong_measure
 from mercer.estimators.evaluation import nested_cross_validate
 from mercer.report.subject import Subject
@@ -48,32 +48,23 @@ def judge(subject: Subject, evaluation: Outcome | None = None) -> Outcome:
     """
     if evaluation is None:
         return own_outcome(subject) if subject.auto else _nested_here(subject)
-    kind = "outer cross-validation" if subject.auto else "nested cross-validation"
-    if getattr(evaluation, "kind", None) != kind:
-        what = "the result of evaluate" if subject.auto else "the result of nested_cross_validate"
-        got = f"that of {evaluation.kind}" if isinstance(evaluation, Outcome) else type(evaluation).__name__
-        raise InputError(sentence("evaluation of a report", f"{what}, or None", got))
+    what = "the result of evaluate" if subject.auto else "the result of nested_cross_validate"
+    got = f"that of {evaluation.kind}" if isinstance(evaluation, Outcome) else type(evaluation).__name__
+    unlike = getattr(evaluation, "kind", None) != f"{'outer' if subject.auto else 'nested'} cross-validation"
+    refuse_if(unlike, "evaluation of a report", f"{what}, or None", got)
     return evaluation
-
-
-def out_of_fold(subject: Subject) -> tuple[Array, Array]:
-    """Rows, and what the committee said about them while they were held out: numbers, or decision values."""
-    model = subject.model
-    held = model.committee_.held_out
-    return model.rows_used_, held if subject.classifier else model.in_units(held)[:, 0]
 
 
 def own_outcome(subject: Subject) -> Outcome:
     """What the fit of an automatic model says of itself: the committee out of fold, without an outer loop."""
-    model, y, classes = subject.model, subject.y, subject.classifier
+    model, classes = subject.model, subject.classifier
     measure = wrong_measure(model.costs_) if classes else ROOT_MEAN_SQUARE
-    rows, held = out_of_fold(subject)
-    predicted = np.full(len(y), None if classes else np.nan, dtype=object if classes else np.float64)
-    predicted[rows] = _labels(model, held, y[rows]) if classes else held
-    how = f"{'out of fold' if classes else 'estimated out of fold'}: {model.how_judged()}"
-    scores = np.array([[-float(model.error_)]])
+    rows, held = model.rows_used_, model.committee_.held_out
+    predicted = np.full(len(subject.y), None if classes else np.nan, dtype=object if classes else np.float64)
+    predicted[rows] = _labels(model, held, subject.y[rows]) if classes else model.in_units(held)[:, 0]
+    how, error = f"{'out of fold' if classes else 'estimated out of fold'}: {model.how_judged()}", float(model.error_)
     return Outcome(
-        measure, f"minus {measure.name}", scores, -float(model.error_), float(model.error_standard_error_), how,
+        measure, f"minus {measure.name}", np.array([[-error]]), -error, float(model.error_standard_error_), how,
         base=-float(model.baseline_), predictions=predicted[None], signal=float(model.signal_), outer=False,
     )  # fmt: skip
 
@@ -82,9 +73,8 @@ def _labels(model: Estimator, votes: Array, y: Array) -> Array:
     """Labels from out-of-fold votes as the fit counts them: calibrated without the fold that is judged."""
     folds, numbers = model.committee_.folds, np.searchsorted(model.classes_, y)
     found = np.empty(len(y), dtype=np.intp)
-    for fold in range(int(folds.max()) + 1):
-        rest, own = folds != fold, folds == fold
-        found[own] = model.weighted(model.calibrate(votes[rest], numbers[rest]), votes[own]).argmax(axis=1)
+    for own in (folds == fold for fold in range(int(folds.max()) + 1)):
+        found[own] = model.weighted(model.calibrate(votes[~own], numbers[~own]), votes[own]).argmax(axis=1)
     return np.asarray(model.classes_[found])
 
 
@@ -92,8 +82,8 @@ def training_error(subject: Subject, outcome: Outcome) -> float:
     """The error on the rows of the fit; NaN where a score is told."""
     if not outcome.measure.smaller_is_better:
         return math.nan
-    predicted, y, classes = subject.model.predict(subject.rows), subject.y, subject.classifier
-    return float(np.mean(predicted != y)) if classes else float(np.sqrt(np.mean((predicted - y) ** 2)))
+    predicted, y = subject.model.predict(subject.rows), subject.y
+    return float(np.mean(predicted != y) if subject.classifier else np.sqrt(np.mean((predicted - y) ** 2)))
 
 
 def chosen_by(subject: Subject, outcome: Outcome) -> tuple[float, str]:
@@ -113,14 +103,12 @@ def _nested_here(subject: Subject) -> Outcome:
             "evaluation= is required when the folds of the search overlap or do not cover all rows; the folds are "
             f"{folds.label}. Pass evaluation=nested_cross_validate(search, X, y, cv=5)."
         )
+    most = len(subject.y) if groups is None else len(np.unique(groups))
+    how: dict[str, Any] = {"cv": min(_FOLDS, most), "random_state": 0 if groups is None else None}
     if 3 <= len(folds.repeats[0]) <= _MOST_FOLDS and not hasattr(model.cv, "__next__"):
-        how: dict[str, Any] = {"cv": model.cv, "repeats": model.repeats, "random_state": model.random_state}
-    else:
-        most = len(subject.y) if groups is None else len(np.unique(groups))
-        how = {"cv": min(_FOLDS, most), "random_state": 0 if groups is None else None}
+        how = {"cv": model.cv, "repeats": model.repeats, "random_state": model.random_state}
     whole = (model, subject.rows) if subject.pipeline is None else (subject.pipeline, subject.X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IllConditionedWarning)  # the fit has said it
+    with warnings.catch_warnings(action="ignore", category=IllConditionedWarning):  # the fit has said it
         return nested_cross_validate(*whole, subject.y, sample_weight=subject.weights, groups=groups, **how)
 
 
@@ -168,14 +156,13 @@ def held_out_of(y: Array, outcome: Outcome) -> HeldOutFacts | None:
     size = float(np.sqrt(np.mean(residual**2)))
     if outcome.measure.name == ROOT_MEAN_SQUARE.name and size > 0:
         residual = residual * (outcome.error / size)
-    half, most = np.quantile(np.abs(residual), [0.5, 0.9])
+    half, most = np.quantile(np.abs(residual), [0.5, 0.9]).tolist()
     total = float(np.sum((observed - observed.mean()) ** 2))
     explained = 1.0 - float(np.sum(residual**2)) / total if total else 0.0
     off = np.abs(residual - np.median(residual))
-    middle = float(np.median(off))
-    far = np.flatnonzero(off > 8.0 * middle) if middle else np.empty(0, dtype=np.intp)
-    outliers = tuple(far[np.argsort(-off[far], kind="stable")].tolist())
-    return HeldOutFacts(rows, observed, said, float(half), float(most), explained, outliers)
+    middle, order = np.median(off), np.argsort(-off, kind="stable")
+    outliers = order[off[order] > 8.0 * middle] if middle else order[:0]
+    return HeldOutFacts(rows, observed, said, half, most, explained, tuple(outliers.tolist()))
 
 
 @dataclass(frozen=True)
@@ -320,14 +307,10 @@ def thresholds_of(sure: Array, right: Array) -> tuple[ThresholdFact, ...]:
     >>> [(each.cost, each.missed, each.alarms) for each in found[:2]]
     [(1, 1, 0), (2, 0, 0)]
     """
+    above = [(cost, sure * (1 + cost) > 1.0) for cost in _COSTS]
     return tuple(
-        ThresholdFact(
-            cost,
-            1.0 / (1.0 + cost),
-            int(np.sum(right & (sure * (1 + cost) <= 1.0))),
-            int(np.sum(~right & (sure * (1 + cost) > 1.0))),
-        )
-        for cost in _COSTS
+        ThresholdFact(cost, 1.0 / (1.0 + cost), int(np.sum(right & ~said)), int(np.sum(~right & said)))
+        for cost, said in above
     )
 
 
@@ -336,9 +319,10 @@ def _pool_rare_labels(names: list[str], matrix: Array, order: Array) -> tuple[tu
     if len(names) <= _MOST:
         return tuple(names), matrix
     kept = np.sort(order[: _MOST - 1])
-    rest = np.setdiff1d(np.arange(len(names)), kept)
-    parts = [[k] for k in kept.tolist()] + [rest.tolist()]
-    pooled = np.array([[int(matrix[np.ix_(a, b)].sum()) for b in parts] for a in parts])
+    owner = np.full(len(names), len(kept))
+    owner[kept] = np.arange(len(kept))
+    pooled = np.zeros((_MOST, _MOST), dtype=int)
+    np.add.at(pooled, np.ix_(owner, owner), matrix)
     return (*(names[k] for k in kept), OTHERS), pooled
 
 
@@ -347,10 +331,10 @@ def held_out_probabilities(model: Estimator, y: Array) -> tuple[Array, Array]:
     if hasattr(model, "committee_"):
         rows, values = model.rows_used_, model.committee_.held_out
     else:
-        decisions = np.asarray(model.cv_predictions_)[0]
-        decisions = decisions.reshape(len(decisions), -1)
-        rows = np.flatnonzero(np.isfinite(decisions).all(axis=1))
-        values = decisions[rows]
+        values = np.asarray(model.cv_predictions_)[0]
+        values = values.reshape(len(values), -1)
+        rows = np.flatnonzero(np.isfinite(values).all(axis=1))
+        values = values[rows]
     return model.temperature_.probabilities(values), np.searchsorted(model.classes_, y[rows])
 
 
@@ -367,10 +351,9 @@ def calibration_of(probabilities: Array, numbers: Array, names: list[str]) -> Ca
     >>> found.of, found.said.round(3).tolist(), found.seen.tolist()
     ('yes', [0.2, 0.8], [0.2, 0.8])
     """
+    of, sure, right = "the predicted label", probabilities.max(axis=1), probabilities.argmax(axis=1) == numbers
     if probabilities.shape[1] == 2:
         of, sure, right = names[1], probabilities[:, 1], numbers == 1
-    else:
-        of, sure, right = "the predicted label", probabilities.max(axis=1), probabilities.argmax(axis=1) == numbers
     bins = int(np.clip(len(sure) // 10, 1, _BINS))
     seen, said = calibration_curve(right, sure, n_bins=bins, strategy="quantile", pos_label=True)
     edges = np.percentile(sure, 100 * np.linspace(0, 1, bins + 1)[1:-1])  # as in calibration_curve

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.base import clone
 
 from mercer.data.folds import draw
 from mercer.data.rows import Array
@@ -49,20 +50,18 @@ class Refit:
 
     def predict(self, Z: Array) -> Array:
         """Numbers or labels."""
+        model = self.subject.model
         if not self.subject.auto:
             return np.asarray(self.models[0][1].predict(self.subject.as_frame(Z)))
-        values = self._votes(Z)
         if not self.subject.classifier:
-            return np.asarray(self.subject.model.in_units(values)[:, 0])
-        model = self.subject.model
-        return np.asarray(model.classes_[model.weighted(model.temperature_, values).argmax(axis=1)])
+            return np.asarray(model.in_units(self._votes(Z))[:, 0])
+        return np.asarray(model.classes_[model.weighted(model.temperature_, self._votes(Z)).argmax(axis=1)])
 
     def levels(self, Z: Array, label: int) -> Array:
         """Numbers, or probabilities of the class of this number."""
-        model = self.subject.model
         if not self.subject.classifier:
             return self.predict(Z)
-        return np.asarray(model.temperature_.probabilities(self._votes(Z))[:, label])
+        return np.asarray(self.subject.model.temperature_.probabilities(self._votes(Z))[:, label])
 
     def _votes(self, Z: Array) -> Array:
         """What the committee says of standardized targets, or the decision values of a search (m x t)."""
@@ -84,10 +83,13 @@ def sample_rows(subject: Subject) -> Array:
 def of_all_rows(subject: Subject) -> Refit:
     """The model as it is."""
     model = subject.model
-    if not subject.auto:
-        return Refit(np.empty(0, dtype=np.intp), [(1.0, model.best_estimator_)], subject)
-    members = [(member.weight, fitted) for member, fitted in zip(model.members_, model.models_, strict=True)]
-    return Refit(np.empty(0, dtype=np.intp), members, subject)
+    fitted = model.models_ if subject.auto else [model.best_estimator_]
+    return _weighted(subject, np.empty(0, dtype=np.intp), fitted)
+
+
+def _weighted(subject: Subject, test: Array, fitted: list[Any]) -> Refit:
+    weights = [member.weight for member in subject.model.members_] if subject.auto else [1.0]
+    return Refit(test, list(zip(weights, fitted, strict=True)), subject)
 
 
 def fold_refits(subject: Subject) -> list[Refit]:
@@ -100,11 +102,9 @@ def fold_refits(subject: Subject) -> list[Refit]:
     most = smallest if groups is None else len(np.unique(groups))
     count = int(max(2, min(_FOLDS, most)))
     seed = 0 if groups is None else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a label of one row cannot be in every fold
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # a label of one row cannot be in all folds
         folds = draw(count, subject.Z[rows], y, groups=groups, random_state=seed, classifier=subject.classifier)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IllConditionedWarning)  # the alphas are the model's own
+    with warnings.catch_warnings(action="ignore", category=IllConditionedWarning):  # the alphas are the model's own
         return [_refit(subject, rows[split.train], rows[split.test]) for split in folds.splits]
 
 
@@ -112,17 +112,10 @@ def _refit(subject: Subject, train: Array, test: Array) -> Refit:
     model, Z, y = subject.model, subject.Z[train], subject.y[train]
     if not subject.auto:
         weights = None if subject.weights is None else subject.weights[train]
-        from sklearn.base import clone
-
-        fresh = clone(model.best_estimator_)
-        return Refit(test, [(1.0, fresh.fit(subject.as_frame(Z), y, weights))], subject)
-    Y = (
-        label_targets(np.searchsorted(model.classes_, y), len(model.classes_))
-        if subject.classifier
-        else model.fitted_to(y)
-    )
-    members = [(member.weight, model.member(member.kernel, member.alpha, Z, Y)) for member in model.members_]
-    return Refit(test, members, subject)
+        return _weighted(subject, test, [clone(model.best_estimator_).fit(subject.as_frame(Z), y, weights)])
+    labels, count = subject.classifier, len(getattr(model, "classes_", ()))
+    Y = label_targets(np.searchsorted(model.classes_, y), count) if labels else model.fitted_to(y)
+    return _weighted(subject, test, [model.member(each.kernel, each.alpha, Z, Y) for each in model.members_])
 
 
 # -- columns --------------------------------------------------------------------------------------
@@ -147,6 +140,11 @@ class ColumnImportance:
     standard_error: float
     alone: float
 
+    @property
+    def margin(self) -> float:
+        """By how much the rise is larger than two standard errors."""
+        return self.rise - 2 * self.standard_error
+
 
 def influences(subject: Subject, refits: list[Refit]) -> list[ColumnImportance]:
     """Every column permuted in turn, the largest rise first; the columns of many that say most on their own."""
@@ -155,10 +153,8 @@ def influences(subject: Subject, refits: list[Refit]) -> list[ColumnImportance]:
     parts = [HeldOutPart(each.test, each.losses) for each in refits]
     columns = [np.flatnonzero(subject.place == place) for place in chosen]
     found = [
-        ColumnImportance(subject.columns[place].name, rise, spread, alone[place])
-        for place, (rise, spread) in zip(
-            chosen, rises(subject.Z, parts, columns, squares=not subject.classifier), strict=True
-        )
+        ColumnImportance(subject.columns[place].name, *rise, alone[place])
+        for place, rise in zip(chosen, rises(subject.Z, parts, columns, squares=not subject.classifier), strict=True)
     ]
     return sorted(found, key=lambda each: -each.rise)
 
@@ -177,20 +173,24 @@ def coverages(subject: Subject, refits: list[Refit], outcome: Outcome) -> tuple[
     """The coverage of intervals of each confidence; of 90 % ones in thirds by prediction; and how it was measured."""
     if subject.classifier or not refits:
         return [], [], ""
-    predicted, intervals, how = (_of_auto if subject.auto else _of_search)(subject, refits, outcome)
-    marks = {confidence: intervals(confidence) for confidence in CONFIDENCES}
-    found = [_coverage(*marks[confidence], confidence) for confidence in CONFIDENCES]
-    inside, width = marks[_BY_SIZE]
-    thirds = np.array_split(np.argsort(predicted, kind="stable"), 3) if len(predicted) >= _THIRDS else []
-    return found, [_coverage(inside[rows], width[rows], _BY_SIZE) for rows in thirds], how
+    rows, predicted, intervals, how = (_of_auto if subject.auto else _of_search)(subject, refits, outcome)
+    y, order = subject.y[rows], np.argsort(predicted, kind="stable")
+    found, by_size = [], list[Coverage]()
+    for confidence in CONFIDENCES:
+        lower, upper = intervals(confidence)
+        inside, width = (lower <= y) & (y <= upper), upper - lower
+        found.append(_coverage(inside, width, confidence))
+        if confidence == _BY_SIZE and len(y) >= _THIRDS:
+            by_size = [_coverage(inside[part], width[part], confidence) for part in np.array_split(order, 3)]
+    return found, by_size, how
 
 
 def _coverage(inside: Array, width: Array, confidence: float) -> Coverage:
     return Coverage(float(np.mean(inside)), float(np.mean(width)), confidence, "coverage", len(inside))
 
 
-# Held-out predictions; for a confidence, which targets are inside and how wide intervals are; how it was measured.
-HeldOutIntervals: TypeAlias = tuple[Array, Callable[[float], tuple[Array, Array]], str]
+# Held-out rows, their predictions, for a confidence the ends of their intervals, and how that was measured.
+HeldOutIntervals: TypeAlias = tuple[Array, Array, Callable[[float], tuple[Array, Array]], str]
 
 
 def _of_auto(subject: Subject, refits: list[Refit], outcome: Outcome) -> HeldOutIntervals:
@@ -199,35 +199,34 @@ def _of_auto(subject: Subject, refits: list[Refit], outcome: Outcome) -> HeldOut
         predicted, rows = np.asarray(outcome.predicted, dtype=np.float64), np.arange(len(subject.y))
         how = "the model's intervals around the predictions of the outer cross-validation"
     else:
-        predicted = np.concatenate([each.predict(subject.Z[each.test]) for each in refits])
-        rows = np.concatenate([each.test for each in refits])
-        part = share_of(len(refits))
+        predicted, rows = _held_out(subject, refits)
         how = (
-            f"the model's intervals around predictions of its kernels refitted without {part} of the rows at a time; "
-            "the interval widths were computed from all rows, so the coverage of new rows may be slightly lower"
+            f"the model's intervals around predictions of its kernels refitted without {share_of(len(refits))} of the "
+            "rows at a time; the interval widths were computed from all rows, so the coverage of new rows may be "
+            "slightly lower"
         )
     rows, predicted = rows[np.isfinite(predicted)], predicted[np.isfinite(predicted)]
     middle = model.to_even_scale(model.fitted_to(predicted / getattr(model, "log_factor_", 1.0)))
 
     def intervals(confidence: float) -> tuple[Array, Array]:
-        half = model.half_widths(subject.Z[rows], confidence)[:, 0]
-        lower, upper = model.ends_of(middle, half)
-        return (lower <= subject.y[rows]) & (subject.y[rows] <= upper), upper - lower
+        ends: tuple[Array, Array] = model.ends_of(middle, model.half_widths(subject.Z[rows], confidence)[:, 0])
+        return ends
 
-    return predicted, intervals, how
+    return rows, predicted, intervals, how
 
 
-def _of_search(subject: Subject, refits: list[Refit], outcome: Outcome) -> HeldOutIntervals:  # noqa: ARG001 - as _of_auto
-    truth = subject.y[np.concatenate([each.test for each in refits])]
-
+def _of_search(subject: Subject, refits: list[Refit], _: Outcome) -> HeldOutIntervals:
     def intervals(confidence: float) -> tuple[Array, Array]:
-        parts = [
-            each.models[0][1].predict_interval(subject.as_frame(subject.Z[each.test]), confidence) for each in refits
-        ]
-        lower, upper = (np.concatenate(ends) for ends in zip(*parts, strict=True))
-        return (lower <= truth) & (truth <= upper), upper - lower
+        rows = ((each.models[0][1], subject.as_frame(subject.Z[each.test])) for each in refits)
+        lower, upper = np.hstack([fitted.predict_interval(Z, confidence) for fitted, Z in rows])
+        return lower, upper
 
+    predicted, rows = _held_out(subject, refits)
+    how = f"jackknife+ intervals of the best candidate, refitted without {share_of(len(refits))} of the rows at a time"
+    return rows, predicted, intervals, how
+
+
+def _held_out(subject: Subject, refits: list[Refit]) -> tuple[Array, Array]:
+    """Predictions of the rows that refits have not seen, and these rows."""
     predicted = np.concatenate([each.predict(subject.Z[each.test]) for each in refits])
-    part = share_of(len(refits))
-    how = f"jackknife+ intervals of the best candidate, refitted without {part} of the rows at a time"
-    return predicted, intervals, how
+    return predicted, np.concatenate([each.test for each in refits])

@@ -8,35 +8,20 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from mercer.displays.look import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
-from mercer.errors import MercerError
-from mercer.report import words
+from mercer.displays import look
 from mercer.report.evaluation import ModelEvaluation
-from mercer.report.facts import CommitteeChoice
 from mercer.report.pictures import CELLS, DRAWERS
-from mercer.report.worries import worries
-from mercer.text import legible, number, percent, tie_percent
+from mercer.report.words import estimates, page_file, templates, worries
 
 # Colours that the page sets, so that they can change in the dark.
-_COLOURS = {
-    BLACK: "currentColor",
-    "#ffffff": "var(--paper)",
-    "#e6e6e6": "var(--line)",
-    "#e5e5e5": "var(--line)",
-    GREY: "var(--grey)",
-    BLUE: "var(--blue)",
-    VERMILION: "var(--vermilion)",
-    GREEN: "var(--green)",
-    PURPLE: "var(--purple)",
-    ORANGE: "var(--orange)",
-    SKY: "var(--sky)",
+_COLOURS = {look.BLACK: "currentColor", "#ffffff": "var(--paper)", "#e6e6e6": "var(--line)", "#e5e5e5": "var(--line)"}
+_COLOURS |= {
+    getattr(look, name.upper()).lower(): f"var(--{name})"
+    for name in ("grey", "blue", "vermilion", "green", "purple", "orange", "sky")
 }
-_COLOURS = {colour.lower(): there for colour, there in _COLOURS.items()}
 _HEX = re.compile(r"#[0-9a-f]{6}\b")
 _FONT = re.compile(r"font: (?:[a-z]+ )*([0-9.]+)px [^;]*")
 _DIGITS = re.compile(r"-?[0-9]+\.[0-9]{3,}")
@@ -50,63 +35,14 @@ _LOOKED_AT = 5  # rows whose removal changes the error most
 
 def page(facts: ModelEvaluation) -> str:
     """The whole report as HTML; every text that came from outside is escaped."""
-    worried = worries(facts)
-    drawings = pictures(facts)
-    return str(
-        _template().render(
-            facts=facts,
-            style=_text("report.css"),
-            title=words.title(facts),
-            summary=words.summary(facts, worried),
-            worries=worried,
-            pictures=drawings,
-            data_words=words.data_words(facts),
-            choice_words=words.choice_words(facts),
-            estimates=words.estimates(facts),
-            optimism_words=words.optimism_words(facts),
-            held_out_words=words.held_out_words(facts),
-            calibration_words=words.calibration_words(facts),
-            coverage_words=words.coverage_words(facts),
-            spectrum_words=words.spectrum_words(facts),
-            influence_words=words.influence_words(facts),
-            committee=isinstance(facts.choice, CommitteeChoice),
-            most=_ROWS,
-            rows_to_look_at=[] if facts.single_rows is None else facts.single_rows.order[:_LOOKED_AT].tolist(),
-        )
-    )
+    single, template = facts.single_rows, templates().get_template("report.html.jinja")
+    shown = {"facts": facts, "worries": worries(facts), "pictures": pictures(facts), "estimates": estimates(facts)}
+    rows = [] if single is None else single.order[:_LOOKED_AT].tolist()
+    return str(template.render(shown, style=page_file("report.css"), most=_ROWS, rows_to_look_at=rows))
 
 
-def _template() -> Any:
-    try:
-        from jinja2 import Environment, StrictUndefined
-        from markupsafe import Markup
-    except ModuleNotFoundError:  # pragma: no cover - the tests have it
-        raise MercerError("A report needs jinja2. Install it with: pip install 'mercer[cli]'.") from None
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {
-        "legible": legible,
-        "number": number,
-        "percent": percent,
-        "markup": Markup,
-        "tie_percent": tie_percent,
-    }
-    return environment.from_string(_text("report.html.jinja"))
-
-
-def _text(name: str) -> str:
-    return files("mercer.report").joinpath("page", name).read_text(encoding="utf-8")
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A drawing and the sentence below it."""
-
-    svg: str
-    caption: str
-
-
-def pictures(facts: ModelEvaluation) -> dict[str, Picture]:
-    """All pictures that these facts have something for, by name."""
+def pictures(facts: ModelEvaluation) -> dict[str, dict[str, str]]:
+    """All pictures that these facts have something for, by name, each with the sentence below it."""
     from matplotlib import style
 
     own = {"svg.fonttype": "none", "svg.hashsalt": "mercer", "font.size": 10.0, "axes.unicode_minus": True}
@@ -114,11 +50,11 @@ def pictures(facts: ModelEvaluation) -> dict[str, Picture]:
     with warnings.catch_warnings(), style.context(["default", own]):
         # letters that the measuring font lacks are the browser's business, and layout is best effort
         warnings.simplefilter("ignore", UserWarning)
-        for name, draw in DRAWERS.items():
-            drawing = draw(facts)
-            if drawing is not None:
-                figure, title, caption = drawing
-                drawings[name] = Picture(as_svg(figure, f"picture-{name}", title, caption), caption)
+        for name, (title, what, draw) in DRAWERS.items():
+            shown = getattr(facts, what)
+            if shown and (drawing := draw(facts, shown)):
+                figure, caption = drawing
+                drawings[name] = {"svg": as_svg(figure, f"picture-{name}", title, caption), "caption": caption}
     return drawings
 
 
@@ -144,34 +80,23 @@ def as_svg(figure: Any, key: str, title: str, text: str) -> str:
     root = ET.fromstring(file.getvalue())  # noqa: S314 - written a line above
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
-    _remove(root, "metadata")
-    _remove(root, "style")
+    for parent in root.iter():
+        for child in [child for child in parent if child.tag in ("metadata", "style")]:
+            parent.remove(child)
     for element in root.iter():
-        _recolour(element)
-        _round_numbers(element)
+        element.attrib |= {name: _as_on_the_page(name, value) for name, value in element.attrib.items()}
     _rename_ids(root, key)
     _share_styles(root)
     _add_title(root, key, title, text)
     return ET.tostring(root, encoding="unicode")
 
 
-def _remove(root: ET.Element, tag: str) -> None:
-    for parent in root.iter():
-        for child in [child for child in parent if child.tag == tag]:
-            parent.remove(child)
-
-
-def _recolour(element: ET.Element) -> None:
-    style = element.get("style")
-    if style:
-        style = _HEX.sub(lambda found: _COLOURS.get(found[0], found[0]), style)
-        element.set("style", _FONT.sub(r"font-size: \1px", style))
-
-
-def _round_numbers(element: ET.Element) -> None:
-    for name in _NUMBERS:
-        if name in element.attrib:
-            element.set(name, _DIGITS.sub(lambda found: f"{float(found[0]):.2f}", element.attrib[name]))
+def _as_on_the_page(name: str, value: str) -> str:
+    """An attribute with the colours and the font of the page, and numbers of two decimals."""
+    if name == "style":
+        value = _HEX.sub(lambda found: _COLOURS.get(found[0], found[0]), value)
+        return _FONT.sub(r"font-size: \1px", value)
+    return _DIGITS.sub(lambda found: f"{float(found[0]):.2f}", value) if name in _NUMBERS else value
 
 
 def _rename_ids(root: ET.Element, key: str) -> None:
@@ -181,17 +106,14 @@ def _rename_ids(root: ET.Element, key: str) -> None:
     for element in root.iter():
         if _LINK in element.attrib:
             element.set("href", element.attrib.pop(_LINK))
-        if element.get("id") == CELLS:
-            element.set("class", element.attrib.pop("id"))  # drawn without the seams that smoothing leaves
-        elif element.get("id") in needed:
-            element.set("id", f"{key}-{element.get('id')}")
-        else:
-            element.attrib.pop("id", None)
-        for name, value in list(element.attrib.items()):
-            if name == "clip-path":
-                element.set(name, re.sub(r"#([\w.-]+)", rf"#{key}-\1", value))
-            elif name == "href" and value.startswith("#"):
-                element.set(name, f"#{key}-{value[1:]}")
+        own = element.get("id", "")
+        if own in needed:
+            element.set("id", f"{key}-{own}")
+        elif element.attrib.pop("id", None) == CELLS:
+            element.set("class", CELLS)  # drawn without the seams that smoothing leaves
+        for name in ("clip-path", "href"):
+            if name in element.attrib:
+                element.set(name, re.sub(r"#([\w.-]+)", rf"#{key}-\1", element.attrib[name]))
 
 
 def _share_styles(root: ET.Element) -> None:
@@ -207,14 +129,9 @@ def _share_styles(root: ET.Element) -> None:
 def _add_title(root: ET.Element, key: str, title: str, text: str) -> None:
     width, height = (float(size) for size in root.attrib["viewBox"].split()[2:])
     broad = {"class": "broad"} if width > _BROAD else {}
-    root.attrib = broad | {
-        "viewBox": root.attrib["viewBox"],
-        "width": f"{_ZOOM * width:.0f}",
-        "height": f"{_ZOOM * height:.0f}",
-        "role": "img",
-        "aria-labelledby": f"{key}-title {key}-text",
-    }
-    for place, (tag, content) in enumerate((("title", title), ("desc", text))):
-        element = ET.Element(tag, {"id": f"{key}-{'title' if tag == 'title' else 'text'}"})
-        element.text = content
-        root.insert(place, element)
+    size = {"width": f"{_ZOOM * width:.0f}", "height": f"{_ZOOM * height:.0f}"}
+    names = {"role": "img", "aria-labelledby": f"{key}-title {key}-text"}
+    root.attrib = broad | {"viewBox": root.attrib["viewBox"]} | size | names
+    for place, (tag, name, content) in enumerate((("title", "title", title), ("desc", "text", text))):
+        root.insert(place, ET.Element(tag, {"id": f"{key}-{name}"}))
+        root[place].text = content

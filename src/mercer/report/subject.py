@@ -124,17 +124,16 @@ def subject_of(
         target, ignored, X = model.target, model.ignored, model.fitting(X)
     transformers, model = split_pipeline(model)
     encoder = None if transformers is None else transformers.encoder
-    if not isinstance(model, AutoCore | SearchCore | RidgeCore):
-        must_be = (
-            "AutoRegressor, AutoClassifier, KernelRidge, KernelRidgeCV, one of their classifiers, or a Pipeline that "
-            "ends in one"
-        )
-        raise InputError(sentence("The model of a report", must_be, type(model).__name__))
+    known, singles = (AutoCore, SearchCore, RidgeCore), "AutoRegressor, AutoClassifier, KernelRidge, KernelRidgeCV"
+    must_be = f"{singles}, one of their classifiers, or a Pipeline that ends in one"
+    refuse_if(not isinstance(model, known), "The model of a report", must_be, type(model).__name__)
     check_is_fitted(model)
     labels = np.asarray(y)
     refuse_if(labels.ndim != 1, "y of a report", "one target per row", f"shape {labels.shape}")
-    if isinstance(model, RidgeCore):
-        model = _as_search(model, labels, weights)
+    if isinstance(model, RidgeCore):  # as a search with one candidate
+        _match_rows(len(labels), len(labels), len(model.X_fit_))
+        single, model = model, search_of(model, Rows(model.X_fit_).width)
+        model.fit(like_training(single, single.X_fit_), labels, weights)
         pipeline = None if pipeline is None else Pipeline([*pipeline.steps[:-1], (pipeline.steps[-1][0], model)])
     if isinstance(model, AutoCore):
         encoder = model.encoder_ if transformers is None else None
@@ -148,31 +147,22 @@ def subject_of(
     labels = _targets(model, labels)
     per_row = [None if given is None else np.asarray(given) for given in (weights, groups)]
     for name, given in zip(("sample_weight", "groups"), per_row, strict=True):
-        if given is not None and given.shape != (len(labels),):
-            raise InputError(sentence(f"{name} of a report", "one for each row", f"shape {given.shape}"))
+        shape = (len(labels),) if given is None else given.shape
+        refuse_if(shape != (len(labels),), f"{name} of a report", "one for each row", f"shape {shape}")
     beside = encoder, pipeline, transformers if encoder is None else None
     return Subject(model, X, Z, labels, columns, place, str(target), ignored, per_row[0], per_row[1], *beside)
 
 
 def _match_rows(rows: int, targets: int, fitted: int) -> None:
-    if not rows == targets == fitted:
-        got = f"{rows} rows in X and {targets} in y, but the model was fitted to {fitted} rows"
-        raise InputError(sentence("X and y of a report", "the training data of the model", got))
-
-
-def _as_search(model: Estimator, y: Array, weights: PerRow) -> SearchCore:
-    """A fitted model as a fitted search with one candidate."""
-    _match_rows(len(y), len(y), len(model.X_fit_))
-    search = search_of(model, Rows(model.X_fit_).width)
-    return search.fit(like_training(model, model.X_fit_), y, weights)
+    got = f"{rows} rows in X and {targets} in y, but the model was fitted to {fitted} rows"
+    refuse_if(not rows == targets == fitted, "X and y of a report", "the training data of the model", got)
 
 
 def _targets(model: Estimator, y: Array) -> Array:
     """Targets of the kind that the model was fitted to."""
     if hasattr(model, "predict_proba"):
-        if not np.isin(y, model.classes_).all():
-            known = ", ".join(map(str, model.classes_[:5]))
-            raise InputError(sentence("y of a report", f"labels that the model knows ({known})", repr(y[:3].tolist())))
+        known, other = ", ".join(map(str, model.classes_[:5])), not np.isin(y, model.classes_).all()
+        refuse_if(other, "y of a report", f"labels that the model knows ({known})", repr(y[:3].tolist()))
         return y
     if isinstance(model, SearchCore) and model.best_estimator_.fitted_.targets.shape[1] > 1:
         raise InputError("A report is about one target; this search was fitted to several. Fit one search for each.")
@@ -188,17 +178,12 @@ def _plain(model: Estimator, X: XLike) -> tuple[Array, tuple[Column, ...], Array
         Z = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
         Z = np.empty(0)
-    if Z.ndim != 2 or any(kernel.kind == "gram" for kernel in model.kernels_):
-        way_out = "For other data, use the plots in mercer.displays."
-        raise InputError(
-            sentence(
-                "X of a report",
-                "a numeric table, or the table that an AutoRegressor, AutoClassifier, Pipeline or TableModel was "
-                "fitted to",
-                type(X).__name__,
-                way_out,
-            )
-        )
+    other = Z.ndim != 2 or any(kernel.kind == "gram" for kernel in model.kernels_)
+    must_be = (
+        "a numeric table, or the table that an AutoRegressor, AutoClassifier, Pipeline or TableModel was fitted to"
+    )
+    way_out = "For other data, use the plots in mercer.displays."
+    refuse_if(other, "X of a report", must_be, type(X).__name__, way_out)
     given = getattr(model, "feature_names_in_", None)
     names = [f"x{j + 1}" for j in range(Z.shape[1])] if given is None else [str(name) for name in given]
     columns = [_number(name, z, z, "used as given") for name, z in zip(names, Z.T, strict=True)]
@@ -227,28 +212,32 @@ def _transformed_table(transformers: Transformers, X: XLike) -> tuple[Array, tup
     columns: list[Column] = []
     place = np.full(Z.shape[1], -1)
     for j, name in enumerate(names):
-        mine = np.flatnonzero(follows[j])
-        cells = column_values(X, j)
-        known = np.array([cell is not None and cell == cell for cell in cells])  # noqa: PLR0124 - NaN is not
-        if not len(mine) or not apart[mine].all() or not known.all():
-            continue
-        z = Z[:, mine]
-        high, low = z == z.max(axis=0), z == z.min(axis=0)  # of indicators, scaled or not
-        if len(mine) == 1 and cells.dtype.kind in "iuf":
-            column = _number(name, cells.astype(np.float64), z[:, 0], "transformed linearly by the Pipeline")
-            scale = column.scale
-            assert scale is not None  # noqa: S101 - made with one
-            line = scale.centre + scale.spread * z[:, 0]
-            if not np.allclose(line, cells, rtol=1e-9, atol=1e-9 * float(np.abs(cells).max())):
-                continue
-        elif cells.dtype.kind not in "iuf" and (high | low).all() and (high.sum(axis=1) == 1).all():
-            levels = tuple(str(cells[int(np.argmax(z[:, k]))]) for k in range(len(mine)))
-            column = Column(name, "category", "one-hot in the Pipeline", levels=levels, outputs=levels)
-        else:
-            continue
-        place[mine] = len(columns)
-        columns.append(column)
+        mine, cells = np.flatnonzero(follows[j]), column_values(X, j)
+        if len(mine) and apart[mine].all() and is_known(cells).all():
+            column = _column_of(name, cells, Z[:, mine])
+            if column is not None:
+                place[mine] = len(columns)
+                columns.append(column)
     for j in np.flatnonzero(place < 0).tolist():
         place[j] = len(columns)
         columns.append(_number(names_out[j], Z[:, j], Z[:, j], AS_TRANSFORMED))
     return Z, tuple(columns), place
+
+
+def is_known(cells: Array) -> Array:
+    """Which cells are not missing."""
+    return np.array([cell is not None and cell == cell for cell in cells])  # noqa: PLR0124 - NaN is not
+
+
+def _column_of(name: str, cells: Array, z: Array) -> Column | None:
+    """The column of these cells if they became z by a line, or as levels; otherwise None."""
+    if cells.dtype.kind in "iuf":
+        column = _number(name, cells.astype(np.float64), z[:, 0], "transformed linearly by the Pipeline")
+        assert column.scale is not None  # noqa: S101 - made with one
+        line = column.scale.centre + column.scale.spread * z[:, 0]
+        linear = z.shape[1] == 1 and np.allclose(line, cells, rtol=1e-9, atol=1e-9 * float(np.abs(cells).max()))
+        return column if linear else None
+    high, low = z == z.max(axis=0), z == z.min(axis=0)  # of indicators, scaled or not
+    levels = tuple(str(cells[place]) for place in z.argmax(axis=0))
+    coded = (high | low).all() and (high.sum(axis=1) == 1).all()
+    return Column(name, "category", "one-hot in the Pipeline", levels=levels, outputs=levels) if coded else None
