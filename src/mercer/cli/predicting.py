@@ -167,19 +167,9 @@ def read_new(
 ) -> Reading:
     """The table to predict for: a file, standard input, or a directory of Parquet files as `fit` takes them."""
     parts = LongTable.find(source, above=0) if Path(source).is_dir() else None
+    how = Rules(model.kinds, (), True, decimal, model.style, writings=model.writings, date_format=date_format)
     if parts is None:
-        return read_table(
-            source,
-            kinds=model.kinds,
-            only_kinds=True,
-            separator=separator,
-            decimal=decimal,
-            style=model.style,
-            writings=model.writings,
-            date_format=date_format,
-            encoding=encoding,
-            too_large=_FEWER,
-        )
+        return read_table(source, how, separator=separator, encoding=encoding, too_large=_FEWER)
     import pyarrow as pa
 
     parts.promise(_FEWER)
@@ -190,11 +180,7 @@ def read_new(
             f"The Parquet files of {parts.what} cannot be read as one table: {one_line(error)}. Save every file with "
             "the same column types."
         ) from None
-    return arrow_reading(
-        table,
-        parts.what,
-        Rules(model.kinds, frozenset(), True, decimal, model.style, writings=model.writings, date_format=date_format),
-    )
+    return arrow_reading(table, parts.what, how)
 
 
 def predict_table(

@@ -91,18 +91,8 @@ def prepare(source: str, options: TableOptions) -> Prepared:
     long = LongTable.find(source, above=LONG)
     if long is not None:
         return prepare_long(long, options)
-    table = read_table(
-        source,
-        kinds=options.read_as,
-        unused=options.columns_to_skip,
-        separator=options.separator,
-        decimal=options.decimal,
-        infinite=infinite_cells(options),
-        date_format=options.date_format,
-        encoding=options.encoding,
-        strict=options.strict or options.always_there,
-        too_large=TOO_LARGE,
-    )
+    how, separator, encoding = rules_for(options), options.separator, options.encoding
+    table = read_table(source, how, separator=separator, encoding=encoding, too_large=TOO_LARGE)
     names = learned_from(options, table.exactly, list(table.raw), table.what)
     notes = list(table.notes)
     looked_at = [*options.always_there, *(names if options.missing in {"drop", "refuse"} else [])]
@@ -145,11 +135,8 @@ def prepare_long(table: LongTable, options: TableOptions) -> Prepared:
             "model stores some of the training rows, its landmarks. Remove --without-data, or fit a smaller table."
         )
     names = learned_from(options, column, table.names, table.what)
-    how = Rules(
-        options.read_as, frozenset(options.columns_to_skip), decimal=options.decimal, date_format=options.date_format,
-        endless=infinite_cells(options) == "missing", strict=options.strict or frozenset(options.always_there),
-    )  # fmt: skip
-    look = look_at(table, how, options.always_there, names if options.missing in {"drop", "refuse"} else [])
+    looked_at = names if options.missing in {"drop", "refuse"} else []
+    look = look_at(table, rules_for(options), options.always_there, looked_at)
     sample, whole = look.sample, look.whole
     notes = list(dict.fromkeys([*whole.notes, *sample.notes]))
     kept = ~rows_left_out(whole, options, look.gaps, notes)
@@ -193,9 +180,12 @@ def structure_words(
     return words
 
 
-def infinite_cells(options: TableOptions) -> str:
-    """How infinite numbers are treated."""
-    return "refuse" if options.missing in {None, "refuse"} else "missing"
+def rules_for(options: TableOptions) -> Rules:
+    """How the columns of the table are read."""
+    return Rules(
+        options.read_as, frozenset(options.columns_to_skip), decimal=options.decimal, date_format=options.date_format,
+        endless=options.missing not in {None, "refuse"}, strict=options.strict or frozenset(options.always_there),
+    )  # fmt: skip
 
 
 def fit_table_encoder(
