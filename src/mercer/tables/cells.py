@@ -265,7 +265,7 @@ def _values(raw: object) -> tuple[Array, bool]:
     """The cells of a column as an array, and whether it says of itself that it holds categories."""
     if isinstance(raw, np.ma.MaskedArray):
         days = raw.dtype.kind in "mM"
-        gap, data = (np.array("NaT", dtype=raw.dtype), raw.data) if days else (None, raw.data.astype(object))
+        gap, data = (np.array("NaT", dtype=raw.dtype), raw.data) if days else (np.array(None), raw.data.astype(object))
         return np.where(np.ma.getmaskarray(raw), gap, data), False
     if isinstance(raw, list | tuple):
         return np.fromiter(raw, dtype=object, count=len(raw)), False

@@ -124,7 +124,7 @@ def _leaves(file: ParquetFile) -> list[ColumnSchema]:
 
 def _holds_texts(leaf: ColumnSchema) -> bool:
     """Whether a column holds texts or bytes."""
-    return leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
+    return bool(leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL")
 
 
 def _chunks(file: ParquetFile, group: int, leaves: dict[int, ColumnSchema]) -> list[ColumnChunkMetaData]:
