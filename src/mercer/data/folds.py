@@ -97,9 +97,11 @@ class Folds:
     @cached_property
     def partition(self) -> bool:
         """Whether each repeat tests every row exactly once, on a model of all others."""
-        tests = (np.sort(np.concatenate([split.test for split in repeat])) for repeat in self.repeats)
-        whole = all(split.train_count + len(split.test) == self.n for split in self.splits)
-        return whole and all(np.array_equal(test, np.arange(self.n)) for test in tests)
+        return all(
+            np.array_equal(np.sort(np.concatenate([split.test for split in repeat])), np.arange(self.n))
+            and all(split.train_count + len(split.test) == self.n for split in repeat)
+            for repeat in self.repeats
+        )
 
     @cached_property
     def leaves_one_out(self) -> bool:
@@ -181,11 +183,11 @@ def check_names(what: str, given: object, n: int) -> Array:
     """Labels or groups, one for each of n rows, of one kind and none missing."""
     names = as_names(given)
     refuse_if(names.shape != (n,), what, f"an array of length {n}, one value per row", f"shape {names.shape}")
-    missing = names.dtype.kind == "f" and np.isnan(names)
+    missing = np.isnan(names) if names.dtype.kind == "f" else np.zeros(n, dtype=bool)
     if names.dtype == object:
-        missing = [not isinstance(name, str) and str(name) in _MISSING for name in names]
-    if np.any(missing):
-        where, way_out = f"the first in row {np.argmax(missing)}", "Impute the missing values, or drop these rows."
+        missing = np.array([not isinstance(name, str) and str(name) in _MISSING for name in names])
+    if missing.any():
+        where, way_out = f"the first in row {int(missing.argmax())}", "Impute the missing values, or drop these rows."
         raise InputError(f"{what} has missing values, {where}. {way_out}")
     if names.dtype == object:
         kind_of_names(what, names)
@@ -272,8 +274,8 @@ def _as_splits(pairs: Iterable[Any], n: int, groups: Array | None = None) -> tup
             )
         if np.bincount(np.concatenate([split.train, split.test])).max() > 1:
             raise InputError("Training and test rows of a split must be disjoint; got a row that is in both.")
-    for i, split in enumerate(splits if groups is not None else ()):
-        both = np.intersect1d(groups[split.train], groups[split.test]).tolist()
+    for i, split in enumerate(splits):
+        both = [] if groups is None else np.intersect1d(groups[split.train], groups[split.test]).tolist()
         if both:
             raise InputError(
                 f"cv must not put rows of one group into both the training set and the test set; got group {both[0]!r} "
