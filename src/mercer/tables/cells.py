@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import numbers
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import narwhals.stable.v1 as nw
 import numpy as np
 
+from mercer.data.checks import kind_of
 from mercer.data.rows import Array
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.text import counted
@@ -29,6 +29,7 @@ FLOAT64 = "numbers below 1.8e308 in absolute value (the float64 range)"
 FIFTEEN = "numbers of at most 15 digits, which a float64 holds exactly"
 _DIGITS = (int, np.integer, Decimal)  # numbers that may have more digits than a float64
 _FAMILIES = "numbers, booleans, dates or text"
+_FAMILY_OF = {"booleans": "truth", "numbers": "number", "durations": "number", "dates": "date", "text": "text"}
 _DROP = "Drop the column with $drop."
 _FINE = {"ms", "us", "ns", "ps", "fs", "as"}  # units of which milliseconds overflow no earlier
 
@@ -379,13 +380,7 @@ def _is_missing(cell: object) -> bool:
 
 
 def _family(kind: type) -> str | None:
-    if issubclass(kind, bool | np.bool_):
-        return "truth"
-    if issubclass(kind, dt.timedelta | np.timedelta64 | numbers.Real | Decimal):
-        return "number"
-    if issubclass(kind, dt.date | np.datetime64):
-        return "date"
-    return "text" if issubclass(kind, str) else None
+    return None if issubclass(kind, complex | np.complexfloating) else _FAMILY_OF.get(kind_of(kind))
 
 
 def _floats(name: str, cells: Sequence[Any], rows: Sequence[int], where: Where) -> Array:
