@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.tables.reading import read_table
+from mercer.tables.reading import Rules, read_table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "tables"))
@@ -49,7 +49,7 @@ def tables(count, seed):
             raw = mutant(rng, originals[number % len(originals)])
             path.write_bytes(raw)
             try:
-                found = read_table(str(path), strict=number // len(originals) % 2 == 0)
+                found = read_table(str(path), Rules(strict=number // len(originals) % 2 == 0))
             except InputError as refusal:
                 counts["refused" if "\n" not in str(refusal) else "refused in more than one line"] += 1
             else:

@@ -148,19 +148,17 @@ def load_qm7(path: str | os.PathLike[str]) -> Qm7:
     """
     file = Path(path)
     X, T, P = _mat_arrays(file)
-    if X.ndim != 3 or X.shape[1] != X.shape[2] or not X.size:
-        raise InputError(sentence(f"X of {file.name!r}", "molecules x atoms x atoms", f"shape {X.shape}", _PUBLISHED))
+    bad = X.ndim != 3 or X.shape[1] != X.shape[2] or not X.size
+    refuse_if(bad, f"X of {file.name!r}", "molecules x atoms x atoms", f"shape {X.shape}", _PUBLISHED)
     lopsided = ~np.isclose(X, X.transpose(0, 2, 1), rtol=1e-4).all(axis=(1, 2))
-    if lopsided.any():
-        got = f"an asymmetric matrix (number {int(lopsided.argmax())})"
-        raise InputError(sentence(f"X of {file.name!r}", "symmetric matrices", got, _PUBLISHED))
-    if T.shape != (1, len(X)):
-        must_be = f"one energy for each molecule, of shape {(1, len(X))}"
-        raise InputError(sentence(f"T of {file.name!r}", must_be, f"shape {T.shape}", _PUBLISHED))
-    if P.ndim != 2 or not np.array_equal(np.sort(P, axis=None), np.arange(len(X))):
-        must_be = f"folds x molecules, with each number from 0 to {len(X) - 1} once"
-        got = f"shape {P.shape}" + (f" with numbers from {P.min():g} to {P.max():g}" if P.size else "")
-        raise InputError(sentence(f"P of {file.name!r}", must_be, got, _PUBLISHED))
+    got = f"an asymmetric matrix (number {int(lopsided.argmax())})"
+    refuse_if(lopsided.any(), f"X of {file.name!r}", "symmetric matrices", got, _PUBLISHED)
+    must_be = f"one energy for each molecule, of shape {(1, len(X))}"
+    refuse_if(T.shape != (1, len(X)), f"T of {file.name!r}", must_be, f"shape {T.shape}", _PUBLISHED)
+    must_be = f"folds x molecules, with each number from 0 to {len(X) - 1} once"
+    got = f"shape {P.shape}" + (f" with numbers from {P.min():g} to {P.max():g}" if P.size else "")
+    bad = P.ndim != 2 or not np.array_equal(np.sort(P, axis=None), np.arange(len(X)))
+    refuse_if(bad, f"P of {file.name!r}", must_be, got, _PUBLISHED)
     return Qm7(X, T[0], P.astype(np.intp))
 
 

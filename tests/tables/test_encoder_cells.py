@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import mercer
 from mercer.errors import InputError
 from mercer.tables import TableEncoder
-from mercer.tables.reading import read_table
+from mercer.tables.reading import Rules, read_table
 from mercer.tables.values import MISSING_WORDS
 from refusals import tells
 
@@ -39,7 +39,7 @@ def test_a_column_of_texts_means_the_same_in_a_file_and_in_a_table(tmp_path, str
     path.write_text("x;n\n" + "".join(f'"{cell}";1\n' for cell in cells))
     table = {"x": cells, "n": [1.0] * len(cells)}
     try:
-        columns = read_table(str(path), strict=strict).columns
+        columns = read_table(str(path), Rules(strict=strict)).columns
         from_file = TableEncoder(strict=strict).fit(columns)
     except InputError:
         with pytest.raises(InputError):

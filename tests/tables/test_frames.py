@@ -180,9 +180,8 @@ def test_new_cells_of_another_type_are_refused_by_row_and_column():
 
 
 def test_nothing_works_before_fit():
-    for call in (TableEncoder().transform, TableEncoder().texts):
-        with pytest.raises(NotFittedError):
-            call([[1.0]])
+    with pytest.raises(NotFittedError):
+        TableEncoder().transform([[1.0]])
     for call in (TableEncoder().describe, TableEncoder().get_feature_names_out):
         with pytest.raises(NotFittedError):
             call()
@@ -205,7 +204,7 @@ def test_nothing_lent_is_changed():
     TableEncoder().fit_transform(X)
     table = mixed()
     before = table.copy(deep=True)
-    TableEncoder().fit(table).texts(table)
+    TableEncoder().fit(table).transform(table)
     pd.testing.assert_frame_equal(table, before)
     lent = {"a": [" x", "y", None, "x"]}
     TableEncoder().fit_transform(lent)

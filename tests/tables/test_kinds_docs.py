@@ -8,7 +8,7 @@ import pytest
 
 from mercer import TableEncoder
 from mercer.errors import InputError, LeftOutWarning
-from mercer.tables.reading import read_table
+from mercer.tables.reading import Rules, read_table
 
 PAGE = Path(__file__).parents[2] / "docs" / "tables.rst"
 
@@ -40,7 +40,7 @@ def test_the_docs_say_what_a_column_is_taken_for(tmp_path, cells, taken, in_file
 
     def fit():
         table = {"a": cells, "n": [1] * len(cells)}
-        table = read_table(str(tmp_path / "t.csv"), strict=strict).columns if in_file else table
+        table = read_table(str(tmp_path / "t.csv"), Rules(strict=strict)).columns if in_file else table
         return TableEncoder(strict=strict).fit(table)
 
     odd = "with a warning" in taken

@@ -11,8 +11,9 @@ from pyarrow import parquet
 from mercer.errors import InputError, LeftOutWarning, MemoryRefusal
 from mercer.streaming.blocks import as_source
 from mercer.tables import TableEncoder
+from mercer.tables.encoding import look_at
 from mercer.tables.parquet import LongTable, blocks_of
-from mercer.tables.reading import read_table
+from mercer.tables.reading import Rules, read_table
 from refusals import refusal, tells
 
 
@@ -39,7 +40,7 @@ def growing(rows, length=20_000):
 # Memory
 
 
-def test_texts_that_repeat_are_held_once(tmp_path):
+def test_texts_that_repeat_are_held_once(tmp_path, monkeypatch):
     texts, rows = ["a" * 50_000, "b" * 50_000], 20_000
     path = tmp_path / "t.parquet"
     path.write_bytes(as_bytes(pa.table({"s": repeated(texts, rows), "y": np.arange(rows)}), store_schema=False))
@@ -49,8 +50,10 @@ def test_texts_that_repeat_are_held_once(tmp_path):
     assert reading.raw["s"].nbytes < 10 * rows
     assert len({id(text) for text in reading.exactly("s")}) == 2
     long = LongTable.find(str(path), 0)
-    survey = long.survey(["s"], ["s"], 500)
-    assert survey.sample.nbytes + survey.whole.nbytes < 20 * rows
+    monkeypatch.setattr("mercer.tables.encoding._SAMPLE", 500)
+    look = look_at(long, Rules(), ["s"], ["s"])
+    held = [*look.sample.raw.values(), *look.whole.raw.values()]
+    assert sum(column.nbytes for column in held) < 20 * rows
     blocks = list(as_source(path, "s", labels=True).blocks(5000))
     assert len({id(text) for block in blocks for text in block.Y}) <= 2 * len(blocks)
 
@@ -82,7 +85,7 @@ def test_texts_are_counted_again_before_they_are_objects(tmp_path, monkeypatch):
     path.write_bytes(as_bytes(pa.table({"s": pa.array([f"{row} \U0001f600" + "x" * 5000 for row in range(100)])})))
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "2000000")  # less than four bytes a letter
     assert tells(refusal(read_table, str(path), kind=MemoryRefusal), "texts of t.parquet", "2.0 MB is available")
-    read_table(str(path), unused=["s"])
+    read_table(str(path), Rules(unused=["s"]))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +127,7 @@ def test_bytes_are_no_texts(tmp_path):
     path = tmp_path / "t.parquet"
     path.write_bytes(as_bytes(pa.table({"b": [None, b"q", b"q"], "y": [1, 2, 3]})))
     assert tells(refusal(read_table, str(path)), "Column 'b'", "got bytes in row 2 of t.parquet")
-    assert read_table(str(path), unused=["b"]).exactly("b") == [None, b"q", b"q"]
+    assert read_table(str(path), Rules(unused=["b"])).exactly("b") == [None, b"q", b"q"]
 
 
 def test_a_row_group_with_more_text_than_a_dictionary_holds_is_refused(monkeypatch):
@@ -170,13 +173,14 @@ def test_a_part_that_is_replaced_during_a_pass_is_found_out(tmp_path):
     assert tells(str(refused.value), "b.parquet", "was changed")
 
 
-def test_infinite_numbers_are_found_in_rows_that_are_not_in_the_sample(tmp_path):
+def test_infinite_numbers_are_found_in_rows_that_are_not_in_the_sample(tmp_path, monkeypatch):
     values = np.arange(900.0)
     values[[77, 555]], values[3] = np.inf, np.nan
     parquet.write_table(pa.table({"x": values, "z": np.arange(900.0)}), tmp_path / "t.parquet", row_group_size=50)
-    survey = LongTable.find(str(tmp_path / "t.parquet"), 0).survey(["z"], [], 10)
-    assert list(survey.infinite) == ["x"]
-    odd = survey.infinite["x"]
+    monkeypatch.setattr("mercer.tables.encoding._SAMPLE", 10)
+    look = look_at(LongTable.find(str(tmp_path / "t.parquet"), 0), Rules(strict=False), ["z"])
+    assert [name for name, cells in look.columns.items() if cells.odd is not None] == ["x"]
+    odd = look.columns["x"].odd
     assert (odd.count, odd.total, odd.first) == (2, 899, "'inf' in row 78 of t.parquet")
 
 

@@ -25,10 +25,10 @@ from refusals import tells
 
 @pytest.fixture
 def read(tmp_path):
-    def read(raw, name="t.csv", **how):
+    def read(raw, name="t.csv", *, separator=None, encoding=None, **how):
         path = tmp_path / name
         path.write_bytes(raw)
-        return read_table(str(path), **how)
+        return read_table(str(path), Rules(**how), separator=separator, encoding=encoding)
 
     return read
 
@@ -256,10 +256,10 @@ def test_infinite_numbers_are_counted_or_taken_as_missing(read):
     assert sentence_of(read, raw).startswith(
         "Column 'a' must be finite numbers; got 2 infinite values, the first 'inf' in line 3 of t.csv. "
     )
-    found = read(raw, infinite="missing")
+    found = read(raw, endless=True)
     assert np.array_equal(found.columns["a"].values, [1, np.nan, 3, np.nan], equal_nan=True)
     assert found.notes == ("Column 'a': 'inf' (1), '-Infinity' (1) taken as missing.",)
-    found = read(as_parquet(a=[1.0, float("inf"), -float("inf")]), "t.parquet", infinite="missing")
+    found = read(as_parquet(a=[1.0, float("inf"), -float("inf")]), "t.parquet", endless=True)
     assert np.array_equal(found.columns["a"].values, [1, np.nan, np.nan], equal_nan=True)
     assert found.notes == ("Column 'a': 2 infinite values taken as missing.",)
 

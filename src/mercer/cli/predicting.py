@@ -108,12 +108,12 @@ def read_both(options: dict[str, Any]) -> tuple[TableModel, Reading]:
     """The model, and the table to predict for: a file, standard input, or a directory of Parquet files."""
     model, source = _load_model(options["model"]), options["table"]
     separator = parse_separator(options["separator"])
-    how: dict[str, Any] = {name: options[name] for name in ("decimal", "date_format")}
-    how |= {"kinds": model.kinds, "only_kinds": True, "style": model.style, "writings": model.writings}
+    signs = {name: options[name] for name in ("decimal", "date_format")}
+    how = Rules(model.kinds, only_kinds=True, style=model.style, writings=model.writings, **signs)
     parts = LongTable.find(source, above=0) if Path(source).is_dir() else None
     if parts is None:
         encoding = options["encoding"]
-        return model, read_table(source, separator=separator, encoding=encoding, too_large=_FEWER, **how)
+        return model, read_table(source, how, separator=separator, encoding=encoding, too_large=_FEWER)
     import pyarrow as pa
 
     parts.promise(_FEWER)
@@ -122,7 +122,7 @@ def read_both(options: dict[str, Any]) -> tuple[TableModel, Reading]:
     except pa.ArrowException as error:
         why, way_out = one_line(error), "Save every file with the same column types."
         raise InputError(f"The Parquet files of {parts.what} cannot be read as one table: {why}. {way_out}") from None
-    return model, arrow_reading(table, parts.what, Rules(**how))
+    return model, arrow_reading(table, parts.what, how)
 
 
 def _load_model(path: str) -> TableModel:

@@ -128,18 +128,12 @@ def prepare(job: Job) -> Prepared:
 
 def _read_all(job: Job) -> tuple[LongLook, list[str]]:
     """A table that is held whole, as one look at it, and the names of its features."""
-    table = read_table(
-        job.table,
-        **_settings(job),
-        infinite="refuse" if job.missing in {None, "refuse"} else "missing",
-        separator=job.separator,
-        encoding=job.encoding,
-        too_large=TOO_LARGE,
-    )
+    how, separator, encoding = _rules(job), job.separator, job.encoding
+    table = read_table(job.table, how, separator=separator, encoding=encoding, too_large=TOO_LARGE)
     names = feature_names(job, table.raw, table.what, table.exactly)
     looked_at = [*job.always_there, *(names if job.missing in {"drop", "refuse"} else [])]
     gaps = {name: table.gaps(name) for name in looked_at}
-    return LongLook(table, np.arange(table.rows), table.columns, table, gaps, Rules()), names
+    return LongLook(table, np.arange(table.rows), table.columns, table, gaps, how), names
 
 
 def _read_sample(job: Job, table: LongTable) -> tuple[LongLook, list[str]]:
@@ -156,16 +150,14 @@ def _read_sample(job: Job, table: LongTable) -> tuple[LongLook, list[str]]:
         why = "their Nystroem model stores some of the training rows, its landmarks"
         raise InputError(f"--without-data {blocks}: {why}. Remove --without-data, or fit a smaller table.")
     names = feature_names(job, table.names, table.what, known)
-    how = Rules(**_settings(job), endless=job.missing not in {None, "refuse"})
-    return look_at(table, how, job.always_there, names if job.missing in {"drop", "refuse"} else []), names
+    return look_at(table, _rules(job), job.always_there, names if job.missing in {"drop", "refuse"} else []), names
 
 
-def _settings(job: Job) -> dict[str, Any]:
+def _rules(job: Job) -> Rules:
     """How the cells of a table are read, whether it is held whole or not."""
-    return {
-        "kinds": job.read_as, "unused": job.columns_to_skip, "decimal": job.decimal, "date_format": job.date_format,
-        "strict": job.strict or job.always_there,
-    }  # fmt: skip
+    endless, strict = job.missing not in {None, "refuse"}, job.strict or job.always_there
+    how: Any = {"decimal": job.decimal, "date_format": job.date_format, "endless": endless, "strict": strict}
+    return Rules(job.read_as, job.columns_to_skip, **how)
 
 
 def feature_names(job: Job, names: Collection[str], what: str, column: Callable[[str], object]) -> list[str]:

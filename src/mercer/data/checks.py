@@ -51,13 +51,12 @@ def one_kind(what: str, found: Iterable[tuple[str, str]]) -> str | None:
         ...
     mercer.errors.InputError: groups must be of one type; got numbers in a.parquet and text in b.parquet. ...
     """
-    first: tuple[str, str] | None = None
+    first: dict[str, str] = {}  # where each kind was found first
     for kind, where in found:
-        first = first or (kind, where)
-        if kind != first[0]:
-            got = f"{first[0]} in {first[1]} and {kind} in {where}"
-            raise InputError(sentence(what, "of one type", got, "Convert all values to strings or all to numbers."))
-    return None if first is None else first[0]
+        first.setdefault(kind, where)
+        got = " and ".join(f"{kind} in {where}" for kind, where in first.items())
+        refuse_if(len(first) > 1, what, "of one type", got, "Convert all values to strings or all to numbers.")
+    return next(iter(first), None)
 
 
 def _are_mixed(cells: Iterable[object]) -> bool:
@@ -119,13 +118,11 @@ def check_alpha(owner: str, alpha: AlphaLike, targets: int) -> Array:
     if given is None:
         given = np.asarray(np.nan)
     what = f"alpha of {owner}"
-    if given.ndim > 1 or given.size not in (1, targets):
-        must_be = "one number" if targets == 1 else f"one number, or an array of {targets} numbers (one per target)"
-        raise InputError(sentence(what, must_be, f"an array of shape {given.shape}"))
-    if not (np.isfinite(given) & (given >= 0)).all():
-        must_be = "a finite, non-negative number" if given.ndim == 0 else "finite, non-negative numbers"
-        way_out = "Use a small positive number for weak regularization."
-        raise InputError(sentence(what, must_be, repr(alpha), way_out))
+    must_be = "one number" if targets == 1 else f"one number, or an array of {targets} numbers (one per target)"
+    refuse_if(given.ndim > 1 or given.size not in (1, targets), what, must_be, f"an array of shape {given.shape}")
+    must_be = "a finite, non-negative number" if given.ndim == 0 else "finite, non-negative numbers"
+    way_out = "Use a small positive number for weak regularization."
+    refuse_if(not (np.isfinite(given) & (given >= 0)).all(), what, must_be, repr(alpha), way_out)
     return np.broadcast_to(given.ravel(), (targets,)).copy()
 
 
@@ -146,9 +143,8 @@ def check_weights(owner: str, weights: Array) -> Array:
 def check_gram(K: Array) -> Array:
     """Validate a precomputed kernel matrix for training: square and symmetric."""
     what = "The precomputed kernel matrix K in fit"
-    if K.shape[0] != K.shape[1]:
-        must_be = "square, one row and column per training row"
-        raise InputError(sentence(what, must_be, f"{K.shape[0]} x {K.shape[1]}"))
+    (rows, columns), must_be = K.shape, "square, one row and column per training row"
+    refuse_if(rows != columns, what, must_be, f"{rows} x {columns}")
     gap, (i, j) = worst_asymmetry(K)
     if gap > ASYMMETRY * float(np.abs(K).max(initial=0.0)):
         got = f"K[{i}, {j}] = {K[i, j]:.6g} and K[{j}, {i}] = {K[j, i]:.6g}"

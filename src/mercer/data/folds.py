@@ -169,75 +169,63 @@ def draw(
     if cv is None:
         if n < 2:
             raise InputError(f"Leave-one-out needs at least 2 rows; got {n}.")
-        splits = tuple(LeftOut(np.array([i]), n) for i in range(n))
-        return Folds(n, (splits,), "leave-one-out")
+        return Folds(n, (tuple(LeftOut(np.array([i]), n) for i in range(n)),), "leave-one-out")
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
-        return _by_number(int(cv), X, y, int(repeats), groups, random_state, classifier=classifier)
+        return _by_number(int(cv), n, y, int(repeats), groups, random_state, classifier=classifier)
     if hasattr(cv, "split") and not isinstance(cv, str):
         return _by_splitter(cv, X, y, int(repeats), groups, random_state)
-    if isinstance(cv, Iterable) and not isinstance(cv, str):
-        listed = _as_splits(cv, n)
-        _refuse_cut_groups(listed, groups)
-        return Folds(n, (listed,), "given splits")
-    raise InputError(sentence("cv", "a number of folds, a splitter, a list of (train, test) or None", repr(cv)))
+    if not isinstance(cv, Iterable) or isinstance(cv, str):
+        raise InputError(sentence("cv", "a number of folds, a splitter, a list of (train, test) or None", repr(cv)))
+    return Folds(n, (_as_splits(cv, n, groups),), "given splits")
 
 
 def check_names(what: str, given: object, n: int) -> Array:
     """Labels or groups, one for each of n rows, of one kind and none missing."""
     names = as_names(given)
     refuse_if(names.shape != (n,), what, f"an array of length {n}, one value per row", f"shape {names.shape}")
-    if names.dtype != object:
-        if names.dtype.kind == "f" and np.isnan(names).any():
-            raise _missing(what, int(np.isnan(names).argmax()))
-        return names
-    for row, name in enumerate(names):
-        if not isinstance(name, str) and str(name) in _MISSING:
-            raise _missing(what, row)
-    kind_of_names(what, names)
-    try:
-        np.unique(names)
-    except TypeError:
-        kind, way_out = type(names[0]).__name__, "Convert all values to strings or all to numbers."
-        raise InputError(sentence(what, "numbers or strings", kind, way_out)) from None
+    missing = np.isnan(names) if names.dtype.kind == "f" else np.zeros(n, dtype=bool)
+    if names.dtype == object:
+        missing = np.array([not isinstance(name, str) and str(name) in _MISSING for name in names])
+    if missing.any():
+        where, way_out = f"the first in row {int(missing.argmax())}", "Impute the missing values, or drop these rows."
+        raise InputError(f"{what} has missing values, {where}. {way_out}")
+    if names.dtype == object:
+        kind_of_names(what, names)
+        try:
+            np.unique(names)
+        except TypeError:
+            kind, way_out = type(names[0]).__name__, "Convert all values to strings or all to numbers."
+            raise InputError(sentence(what, "numbers or strings", kind, way_out)) from None
     return names
 
 
-def _missing(what: str, row: int) -> InputError:
-    """The error for the first missing label or group."""
-    return InputError(
-        f"{what} has missing values, the first in row {row}. Impute the missing values, or drop these rows."
-    )
-
-
-def _by_splitter(cv: SplitsLike, X: XLike, y: YLike, repeats: int, groups: PerRow, random_state: Seed) -> Folds:
-    from sklearn.utils import check_random_state
-
-    n = row_count(X)
-    generator = None if random_state is None else check_random_state(random_state)
+def _repeat(
+    cv: SplitsLike, X: XLike, y: YLike, groups: PerRow, repeats: int, generator: np.random.RandomState | None
+) -> tuple[tuple[Split, ...], ...]:
+    """The splits of all repeats; a splitter without a seed of its own is seeded in each."""
     drawn = []
     for _ in range(repeats):
         splitter = cv
         if generator is not None and getattr(cv, "random_state", 0) is None:
             splitter = copy.copy(cv)
             splitter.random_state = generator.randint(2**31 - 1)
-        drawn.append(_as_splits(splitter.split(X, y, groups), n))
-    if repeats > 1 and _same(drawn[0], drawn[1]):
+        drawn.append(_as_splits(splitter.split(X, y, groups), row_count(X)))
+    return tuple(drawn)
+
+
+def _by_splitter(cv: SplitsLike, X: XLike, y: YLike, repeats: int, groups: PerRow, random_state: Seed) -> Folds:
+    from sklearn.utils import check_random_state
+
+    drawn = _repeat(cv, X, y, groups, repeats, None if random_state is None else check_random_state(random_state))
+    if repeats > 1:
+        first, second = ([(split.train.tolist(), split.test.tolist()) for split in splits] for splits in drawn[:2])
+        must_be = f"1 for {cv}, which draws the same splits every time"
         way_out = "Set cv to a number of folds, or to a splitter with shuffle=True and random_state=None."
-        raise InputError(sentence("repeats", f"1 for {cv}, which draws the same splits every time", repeats, way_out))
-    if repeats > 1 and generator is not None and not hasattr(cv, "random_state"):
+        refuse_if(first == second, "repeats", must_be, repeats, way_out)
+        seeded, must_be = random_state is None or hasattr(cv, "random_state"), f"None for {cv}, which cannot be seeded"
         way_out = "Remove random_state, or set cv to a number of folds."
-        raise InputError(sentence("random_state", f"None for {cv}, which cannot be seeded", random_state, way_out))
-    return Folds(n, tuple(drawn), f"{type(cv).__name__}, {len(drawn[0])} splits" + _times(repeats))
-
-
-def _refuse_cut_groups(splits: tuple[Split, ...], groups: Array | None) -> None:
-    for i, split in enumerate(splits):
-        both = [] if groups is None else np.intersect1d(groups[split.train], groups[split.test]).tolist()
-        if both:
-            raise InputError(
-                f"cv must not put rows of one group into both the training set and the test set; got group {both[0]!r} "
-                f"in both sets of split {i}. Use a group splitter such as GroupKFold."
-            )
+        refuse_if(not seeded, "random_state", must_be, random_state, way_out)
+    return Folds(row_count(X), drawn, f"{type(cv).__name__}, {len(drawn[0])} splits" + _times(repeats))
 
 
 def by_chance(cv: SplitsLike, repeats: int, random_state: Seed) -> bool:
@@ -250,40 +238,27 @@ def by_chance(cv: SplitsLike, repeats: int, random_state: Seed) -> bool:
 
 
 def _by_number(
-    folds: int, X: XLike, y: YLike, repeats: int, groups: PerRow, random_state: Seed, *, classifier: bool
+    folds: int, n: int, y: YLike, repeats: int, groups: PerRow, random_state: Seed, *, classifier: bool
 ) -> Folds:
     from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
     from sklearn.utils import check_random_state
 
-    n = row_count(X)
-    available = n if groups is None else len(np.unique(groups))
-    if not 2 <= folds <= available:
-        what = "rows" if groups is None else "groups"
-        raise InputError(sentence("The number of folds", f"between 2 and the number of {what}, {available}", folds))
+    what, most = ("rows", n) if groups is None else ("groups", len(np.unique(groups)))
+    refuse_if(not 2 <= folds <= most, "The number of folds", f"between 2 and the number of {what}, {most}", folds)
     shuffle = repeats > 1 or random_state is not None
-    generator = check_random_state(random_state) if shuffle else None
     plain, stratified = (KFold, StratifiedKFold) if groups is None else (GroupKFold, StratifiedGroupKFold)
-    drawn = []
-    for _ in range(repeats):
-        seed = generator.randint(2**31 - 1) if generator is not None else None
-        splitter = (stratified if classifier else plain)(folds, shuffle=shuffle, random_state=seed)
-        drawn.append(_as_splits(splitter.split(np.zeros((n, 1)), y, groups), n))
+    splitter = (stratified if classifier else plain)(folds, shuffle=shuffle)
+    generator = check_random_state(random_state) if shuffle else None
+    drawn = _repeat(splitter, np.zeros((n, 1)), y, groups, repeats, generator)
     kind = ("grouped " if groups is not None else "") + ("stratified " if classifier else "")
-    label = f"{kind}{folds}-fold" + (", shuffled" if shuffle else ", unshuffled") + _times(repeats)
-    return Folds(n, tuple(drawn), label)
-
-
-def _same(first: tuple[Split, ...], second: tuple[Split, ...]) -> bool:
-    return len(first) == len(second) and all(
-        np.array_equal(a.test, b.test) and np.array_equal(a.train, b.train) for a, b in zip(first, second, strict=True)
-    )
+    return Folds(n, drawn, f"{kind}{folds}-fold, {'shuffled' if shuffle else 'unshuffled'}" + _times(repeats))
 
 
 def _times(repeats: int) -> str:
     return f", {repeats} repeats" if repeats > 1 else ""
 
 
-def _as_splits(pairs: Iterable[Any], n: int) -> tuple[Split, ...]:
+def _as_splits(pairs: Iterable[Any], n: int, groups: Array | None = None) -> tuple[Split, ...]:
     listed = list(pairs)
     for pair in listed:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
@@ -299,24 +274,29 @@ def _as_splits(pairs: Iterable[Any], n: int) -> tuple[Split, ...]:
             )
         if np.bincount(np.concatenate([split.train, split.test])).max() > 1:
             raise InputError("Training and test rows of a split must be disjoint; got a row that is in both.")
+    for i, split in enumerate(splits):
+        both = [] if groups is None else np.intersect1d(groups[split.train], groups[split.test]).tolist()
+        if both:
+            raise InputError(
+                f"cv must not put rows of one group into both the training set and the test set; got group {both[0]!r} "
+                f"in both sets of split {i}. Use a group splitter such as GroupKFold."
+            )
     return splits
-
-
-def _shape(given: object, rows: Array) -> str:
-    return f"{rows.dtype} of shape {rows.shape}" if rows.size else repr(given)
 
 
 def _rows(given: object, n: int) -> Array:
     rows = np.asarray(given)
     if rows.dtype == bool and rows.shape == (n,):
         rows = np.flatnonzero(rows)
-    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
-        must_be = "an array of row indices, or a boolean mask with one value per row"
-        raise InputError(sentence("Rows of a split", must_be, _shape(given, rows)))
-    if rows.size and not (rows.min() >= 0 and rows.max() < n):
-        raise InputError(sentence("Row indices of a split", f"between 0 and {n - 1}", f"{rows.min()} to {rows.max()}"))
+    must_be = "an array of row indices, or a boolean mask with one value per row"
+    got = f"{rows.dtype} of shape {rows.shape}" if rows.size else repr(given)
+    refuse_if(rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"), "Rows of a split", must_be, got)
+    if not rows.size:
+        return rows.astype(np.intp)
+    low, high = rows.min(), rows.max()
+    refuse_if(low < 0 or high >= n, "Row indices of a split", f"between 0 and {n - 1}", f"{low} to {high}")
     rows = rows.astype(np.intp)
-    if rows.size and np.bincount(rows).max() > 1:
+    if np.bincount(rows).max() > 1:
         raise InputError(
             "Row indices of a split must be unique; got duplicates. To count a row twice, set its sample_weight to 2."
         )

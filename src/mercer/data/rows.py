@@ -142,9 +142,8 @@ class Rows:
             if values.dtype != object:
                 return Rows(values[:, places], names)
             table = _table(values[:, places], names)
-            if table.values.dtype != object or len(places) > 1:
-                return table
-            return Rows(values[:, places[0]])
+            objects = table.values.dtype == object and len(places) == 1
+            return Rows(values[:, places[0]]) if objects else table
 
         return self.derive(("columns", wanted), pick)
 
@@ -155,19 +154,15 @@ class Rows:
             )
         if isinstance(column, str):
             if self.names is None:
-                raise InputError(
-                    f"Column {column!r} is selected by name, but X has no column names. Use a DataFrame, or a column "
-                    "index (from 0)."
-                )
+                hint = "Use a DataFrame, or a column index (from 0)."
+                raise InputError(f"Column {column!r} is selected by name, but X has no column names. {hint}")
             if column not in self.names:
                 raise InputError(f"There is no column {column!r}. {nearest(column, self.names)}")
             if self.names.count(column) > 1:
-                raise InputError(
-                    f"There is more than one column {column!r}. Use column indices (from 0) instead of names."
-                )
+                hint = "Use column indices (from 0) instead of names."
+                raise InputError(f"There is more than one column {column!r}. {hint}")
             return self.names.index(column)
-        if not -self.width <= column < self.width:
-            raise InputError(sentence("A column index", f"between 0 and {self.width - 1}", column))
+        refuse_if(not -self.width <= column < self.width, "A column index", f"between 0 and {self.width - 1}", column)
         return int(column) % self.width
 
 
@@ -206,15 +201,18 @@ def as_rows(X: XLike, names: Sequence[str] | None = None, *, objects: bool = Fal
         return Rows(held)
     if names is None and hasattr(X, "columns"):
         names = [str(column) for column in X.columns]
-    values = _as_array(X)
+    try:
+        values = np.asarray(X)
+        if values.dtype.kind in "US" and not hasattr(X, "dtype"):  # numbers beside texts in lists would become texts
+            values = np.asarray(X, dtype=object)
+    except ValueError:  # rows of different lengths: objects
+        values = _object_array(X)
     if values.dtype.kind in "biuf":
         return Rows(_check_numbers(values), names)
     if values.dtype.kind == "c":
         raise InputError("X must be real; got complex numbers.")
-    if values.ndim == 2:
-        return _table(values, names)
-    refuse_if(values.ndim != 1, "X", "a table or a sequence of objects", f"{values.ndim} dimensions")
-    return Rows(values.astype(object))
+    refuse_if(values.ndim not in {1, 2}, "X", "a table or a sequence of objects", f"{values.ndim} dimensions")
+    return _table(values, names) if values.ndim == 2 else Rows(values.astype(object))
 
 
 def row_count(X: XLike) -> int:
@@ -227,22 +225,13 @@ def row_count(X: XLike) -> int:
 
 def _refuse_what_has_no_rows(X: XLike) -> None:
     number = isinstance(X, numbers.Real)  # a table of no dimensions, as far as that goes
-    if X is None or isinstance(X, str | bytes | dict | set | frozenset) or not (number or hasattr(X, "__len__")):
-        way_out = "For a single row, use [row]."
-        raise InputError(sentence("X", "a table or a sequence of rows", f"{type(X).__name__}", way_out))
+    bad = X is None or isinstance(X, str | bytes | dict | set | frozenset) or not (number or hasattr(X, "__len__"))
+    way_out = "For a single row, use [row]."
+    refuse_if(bad, "X", "a table or a sequence of rows", f"{type(X).__name__}", way_out)
     if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
         raise InputError(
             "X must not have missing values (masked entries). Impute the missing values, or drop these rows."
         )
-
-
-def _as_array(X: XLike) -> Array:
-    try:
-        values = np.asarray(X)
-        # numbers beside texts in lists would become texts
-        return np.asarray(X, dtype=object) if values.dtype.kind in "US" and not hasattr(X, "dtype") else values
-    except ValueError:  # rows of different lengths: objects
-        return _object_array(X)
 
 
 def _one_by_one(X: XLike) -> Array | None:
@@ -278,8 +267,8 @@ def _check_numbers(values: Array) -> Array:
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         bad = table[row, column]
-        what = "missing" if np.isnan(bad) else "infinite"
-        way_out = f"{'Impute' if np.isnan(bad) else 'Replace'} the {what} values, or drop these rows."
+        way_out = "Impute the missing" if np.isnan(bad) else "Replace the infinite"
+        way_out += " values, or drop these rows."
         raise InputError(sentence("X", "finite", f"{bad} in row {row}, column {column}", way_out))
     return table
 

@@ -165,16 +165,12 @@ def inspect(path: str | os.PathLike[str]) -> ModelFile:
     written ...-...-...T...:...:...+00:00 with ...
     """
     with opened(check_path(path), way_out=_WAY_OUT) as (file, size):
-        return _describe(read(file, size)[0], size)
-
-
-def _describe(text: str, size: int) -> ModelFile:
-    record = loads(text, "its record")
-    try:
-        stamp, found = FileStamp.read(record), check_account(record)
-    except ModelFileError:
-        raise
-    except MISFITS:
-        raise ModelFileError("its summary is invalid.") from None
+        record = loads(read(file, size)[0], "its record")
+        try:
+            stamp, found = FileStamp.read(record), check_account(record)
+        except ModelFileError:
+            raise
+        except MISFITS:
+            raise ModelFileError("its summary is invalid.") from None
     place = found["rows"], found["columns"]
     return ModelFile(found["class"], found["kernel"], found["alpha"], *place, stamp.when, stamp.versions, size)

@@ -200,13 +200,13 @@ def _alphas(model: Estimator) -> list[float]:
 
 def check_account(record: dict[str, Json]) -> dict[str, Json]:
     """The account in a record whose model has not been read."""
-    found = record["account"]
+    found: dict[str, Json] = record["account"]
     texts = [found[name] for name in ("class", "kernel", "alpha")]
     counts = [found["rows"], 0 if found["columns"] is None else found["columns"]]
     sound = all(type(text) is str and text.isprintable() for text in texts)
     sound = sound and all(type(count) is int and count >= 0 for count in counts)
     need(sound and len(found) == 5 and found["class"] in {*MODELS, "Pipeline"}, "its summary is invalid")
-    return dict(found)
+    return found
 
 
 def check_model(model: Estimator) -> None:

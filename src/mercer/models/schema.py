@@ -10,10 +10,27 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn import decomposition, feature_selection, impute, preprocessing
 from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+    TargetEncoder,
+)
 from sklearn.utils.validation import check_is_fitted
 
 import mercer.estimators as catalogue
@@ -62,32 +79,16 @@ PARTS: dict[str, type] = {
 STAND_INS: dict[type, Callable[[Any], object]] = {Folds: StoredFolds.of, LocalFit: StoredCells.of}
 ESTIMATORS = {name: cls for name, cls in MODELS.items() if not is_dataclass(cls)}
 
-# Transformers whose attributes are numbers, strings, arrays, and collections of these or of one another.
+# Transformers whose attributes are numbers, strings, arrays, and collections of these or of one another. A
+# FunctionTransformer belongs to a ColumnTransformer that passes columns through; one with functions is refused.
 TRANSFORMERS: dict[str, type] = {
     cls.__name__: cls
     for cls in (
-        preprocessing.StandardScaler,
-        preprocessing.MinMaxScaler,
-        preprocessing.MaxAbsScaler,
-        preprocessing.RobustScaler,
-        preprocessing.Normalizer,
-        preprocessing.Binarizer,
-        preprocessing.PowerTransformer,
-        preprocessing.QuantileTransformer,
-        preprocessing.PolynomialFeatures,
-        preprocessing.FunctionTransformer,  # of a ColumnTransformer that passes columns through; functions are refused
-        preprocessing.OneHotEncoder,
-        preprocessing.OrdinalEncoder,
-        preprocessing.TargetEncoder,
-        impute.SimpleImputer,
-        impute.MissingIndicator,
-        decomposition.PCA,
-        decomposition.TruncatedSVD,
-        feature_selection.VarianceThreshold,
-        ColumnTransformer,
-        FeatureUnion,
+        StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, Normalizer, Binarizer, PowerTransformer,
+        QuantileTransformer, PolynomialFeatures, FunctionTransformer, OneHotEncoder, OrdinalEncoder, TargetEncoder,
+        SimpleImputer, MissingIndicator, PCA, TruncatedSVD, VarianceThreshold, ColumnTransformer, FeatureUnion,
     )
-}
+}  # fmt: skip
 _SCALARS: dict[str, type] = {
     cls.__name__: cls for cls in (np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_, int, float)
 }
@@ -134,9 +135,10 @@ def build(name: str, params: dict[str, Any], state: dict[str, Any]) -> Estimator
     alpha = np.asarray(params.get("alpha", 1.0))
     sound = alpha.dtype.kind not in "iuf" or bool((np.isfinite(alpha) & (alpha >= 0)).all())
     need(sound, "alpha must be finite, not negative")
-    names = state.get("feature_names_in_", np.empty(state.get("n_features_in_", 0), dtype=object))
-    sound = isinstance(names, np.ndarray) and names.shape == (state.get("n_features_in_", 0),)
-    need(sound and names.dtype == object, "feature_names_in_ must have one name for each column")
+    width = state.get("n_features_in_", 0)
+    names = state.get("feature_names_in_", np.empty(width, dtype=object))
+    sound = isinstance(names, np.ndarray) and names.shape == (width,) and names.dtype == object
+    need(sound, "feature_names_in_ must have one name for each column")
     for attribute, value in state.items():
         reserved = attribute.startswith("__") or callable(getattr(cls, attribute, None)) or attribute in params
         sound = attribute.isidentifier() and not reserved and attribute not in _derived(cls)
@@ -182,10 +184,8 @@ def _check_ridge(part: FittedRidge) -> None:
 
 def fields_of(part: Any) -> dict[str, object]:
     """The fields of a value that do not have their default."""
-    held = {field.name: (getattr(part, field.name), field.default) for field in fields(part)}
-    return {
-        name: value for name, (value, default) in held.items() if type(value) is not type(default) or value != default
-    }
+    held = ((field.name, getattr(part, field.name), field.default) for field in fields(part))
+    return {name: value for name, value, default in held if type(value) is not type(default) or value != default}
 
 
 @lru_cache
@@ -272,7 +272,7 @@ def _check_kind(step: Estimator) -> None:
     for attribute in ("steps", "transformers_", "transformer_list"):  # Pipeline, ColumnTransformer, FeatureUnion
         for _, inner, *_ in getattr(step, attribute, ()):
             _check_kind(inner)
-    function = isinstance(step, preprocessing.FunctionTransformer) and (step.func or step.inverse_func)
+    function = isinstance(step, FunctionTransformer) and (step.func or step.inverse_func)
     if function or not (isinstance(step, Pipeline) or TRANSFORMERS.get(type(step).__name__) is type(step)):
         known = ", ".join(["TableEncoder", *(name for name in TRANSFORMERS if name != "FunctionTransformer")])
         raise InputError(

@@ -83,9 +83,9 @@ class Writer:
         if type(value) not in (list, *_COLLECTIONS.values()):
             return self.special(value, what)
         items = [self.value(item, what) for item in value]
-        if type(value) is list:
-            return items
-        return {"is": type(value).__name__, "of": items if type(value) is tuple else sorted(items, key=dumps)}
+        if type(value) in (set, frozenset):
+            items.sort(key=dumps)
+        return items if type(value) is list else {"is": type(value).__name__, "of": items}
 
     def special(self, value: object, what: str) -> Json:
         """What only the models know; here nothing."""
@@ -327,28 +327,23 @@ class StoredCells:
     @classmethod
     def of(cls, fitted: LocalFit) -> StoredCells:
         """From a fit."""
-        cells, partition = fitted.cells, fitted.cells.partition
-        counts = [len(solution.members) for solution in fitted.solutions]
+        cells, partition, solutions = fitted.cells, fitted.cells.partition, fitted.solutions
+        problem = cells.problem
         record = {
             "kernel": fitted.kernel,
             "alpha": fitted.alpha,
             "X": np.ascontiguousarray(cells.rows.values),
             "names": None if cells.rows.names is None else list(cells.rows.names),
-            "Y": cells.problem.Y,
-            "weights": cells.problem.weights,
-            "intercept": cells.problem.intercept,
-            "centre": np.broadcast_to(cells.problem.centre, cells.problem.Y.shape[1]).astype(np.float64),
-            "scale": cells.scale,
-            "limits": cells.limits,
-            "system_rows": cells.system_rows,
-            "mix": cells.mix,
+            **{name: getattr(problem, name) for name in ("Y", "weights", "intercept")},
+            "centre": np.broadcast_to(problem.centre, problem.Y.shape[1]).astype(np.float64),
+            **{name: getattr(cells, name) for name in ("scale", "limits", "system_rows", "mix")},
             "columns": partition.columns.ravel(),
             **{name: getattr(partition, name) for name in _OF_PARTITION},
-            "counts": np.array(counts, dtype=np.int64),
-            "members": np.concatenate([solution.members for solution in fitted.solutions]).astype(np.int64),
-            "dual": np.concatenate([solution.dual for solution in fitted.solutions]),
-            "constant": np.stack([solution.constant for solution in fitted.solutions]),
-            "conditions": np.array([solution.condition for solution in fitted.solutions]),
+            "counts": np.array([len(solution.members) for solution in solutions], dtype=np.int64),
+            "members": np.concatenate([solution.members for solution in solutions]).astype(np.int64),
+            "dual": np.concatenate([solution.dual for solution in solutions]),
+            "constant": np.stack([solution.constant for solution in solutions]),
+            "conditions": np.array([solution.condition for solution in solutions]),
             "residuals": fitted.residuals,
         }
         return cls(record)
@@ -385,18 +380,17 @@ def _is_sound(record: dict[str, Any]) -> bool:
     """Whether all arrays have the sizes and all indices the ranges that belong to one another."""
     (total, d), t, cells = record["X"].shape, record["Y"].shape[1], len(record["counts"])
     n, held = len(record["order"]), int(record["counts"].sum())
+    names, starts, weights = record["names"], record["starts"], record["weights"]
     floats = {
         "X": (total, d), "Y": (total, t), "centre": (t,), "scale": (d,), "thresholds": (cells - 1, TIES),
         "centres": (cells, d), "low": (cells, d), "high": (cells, d), "dual": (held, t), "constant": (cells, t),
     }  # fmt: skip
-    for name in ("weights", "limits"):
-        if record[name] is not None:
-            floats[name] = (total,) if name == "weights" else (2, t)
+    floats |= {"weights": (total,)} if weights is not None else {}
+    floats |= {"limits": (2, t)} if record["limits"] is not None else {}
     whole = {
         "order": (n, total), "starts": (cells + 1, n + 1), "columns": (TIES * (cells - 1), d),
         "counts": (cells, total + 1), "members": (held, n),
     }  # fmt: skip
-    names, starts, weights = record["names"], record["starts"], record["weights"]
     return (
         all(_are_floats(record[name], shape) for name, shape in floats.items())
         and all(_are_whole(record[name], *bounds) for name, bounds in whole.items())
@@ -404,16 +398,14 @@ def _is_sound(record: dict[str, Any]) -> bool:
         and _are_floats(record["conditions"], (cells,), finite=False)
         and isinstance(record["kernel"], Kernel)
         and record["kernel"].kind not in ("gram", "objects")
-        and type(record["alpha"]) is float
-        and type(record["intercept"]) is bool
+        and (type(record["alpha"]), type(record["intercept"])) == (float, bool)
         and (names is None or (len(names) == d and all(type(name) is str for name in names)))
         and all(type(record[name]) is int and record[name] > 0 for name in ("system_rows", "mix"))
         and cells & (cells - 1) == 0  # all leaves of the splits are on one level
         and 0 < n <= total
         and (weights is None or bool((weights[:n] > 0).all() and (weights[n:] == 0).all()))  # trained on, and others
         and bool(np.array_equal(np.sort(record["order"]), np.arange(n)))
-        and starts[0] == 0
-        and starts[-1] == n
+        and (starts[0], starts[-1]) == (0, n)
         and bool((np.diff(starts) >= 0).all() and (record["scale"] > 0).all())
     )
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-import numbers
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import narwhals.stable.v1 as nw
 import numpy as np
 
+from mercer.data.checks import kind_of
 from mercer.data.rows import Array
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.text import counted
@@ -24,9 +25,12 @@ Family: TypeAlias = Literal["number", "truth", "date", "text"]
 
 _DAY = dt.timedelta(days=1)
 EXACT = 2**53  # every whole number up to here is a float64
+FLOAT64 = "numbers below 1.8e308 in absolute value (the float64 range)"
 FIFTEEN = "numbers of at most 15 digits, which a float64 holds exactly"
 _DIGITS = (int, np.integer, Decimal)  # numbers that may have more digits than a float64
 _FAMILIES = "numbers, booleans, dates or text"
+_FAMILY_OF = {"booleans": "truth", "numbers": "number", "durations": "number", "dates": "date", "text": "text"}
+_DROP = "Drop the column with $drop."
 _FINE = {"ms", "us", "ns", "ps", "fs", "as"}  # units of which milliseconds overflow no earlier
 
 
@@ -91,6 +95,14 @@ class OddCells:
         """
         return f"{100 * self.count / self.total:.2g} %"
 
+    def add_infinite(self, values: Array, where: Where, row: int) -> OddCells:
+        """The count with the infinite numbers of a block added, whose first row has this number."""
+        places = np.flatnonzero(np.isinf(values)).tolist()
+        first = self.first
+        if places and not first:
+            first = f"{str(values[places[0]])!r} in {where(row + places[0])}"
+        return OddCells(self.what, self.count + len(places), self.total + int((~np.isnan(values)).sum()), first)
+
 
 @dataclass(frozen=True, eq=False)
 class Cells:
@@ -143,14 +155,14 @@ class Cells:
     def __getitem__(self, rows: Array) -> Cells:
         """Some rows, with the levels that are left."""
         cut = replace(self, values=self.values[rows], missing=self.missing[rows], where=Where(), gone="")
-        if self.family != "text":
-            return cut
-        used = np.unique(cut.present)
-        places = np.full(len(self.levels) + 1, -1, dtype=np.intp)
-        places[used] = np.arange(len(used))
-        levels = [self.levels[place] for place in used]
-        kept = {text: self.numbers[text] for text in levels if text in self.numbers}
-        return replace(cut, values=places[cut.values], levels=levels, numbers=kept)
+        return cut.keep_levels(cut.counts > 0) if self.family == "text" else cut
+
+    def keep_levels(self, kept: Array) -> Cells:
+        """The cells of a text column with the other levels taken as missing."""
+        codes = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[self.values]
+        levels = list(compress(self.levels, kept))
+        numbers = {text: self.numbers[text] for text in levels if text in self.numbers}
+        return replace(self, values=codes, missing=codes < 0, levels=levels, numbers=numbers)
 
     @cached_property
     def present(self) -> Array:
@@ -167,12 +179,8 @@ class Cells:
         gone = np.array([words(text) for text in self.levels], dtype=bool)
         if not gone.any():
             return self
-        places = np.append(np.where(gone, -1, np.cumsum(~gone) - 1), -1)
-        told = [(text, count) for text, count, is_gone in zip(self.levels, self.counts, gone, strict=True) if is_gone]
-        said = ", ".join(f"{text!r} ({count})" for text, count in told[:3])
-        levels = [text for text, is_gone in zip(self.levels, gone, strict=True) if not is_gone]
-        codes = places[self.values]
-        return replace(self, values=codes, missing=codes < 0, levels=levels, gone=said)
+        told = [f"{text!r} ({count})" for text, count in compress(zip(self.levels, self.counts, strict=True), gone)]
+        return replace(self.keep_levels(~gone), gone=", ".join(told[:3]))
 
     def read(self, family: Family, values: Sequence[float], writing: Writing | None = None) -> Cells:
         """The cells of a text column as numbers, days or booleans: one value per level."""
@@ -181,13 +189,18 @@ class Cells:
 
     def cell_error(self, must_be: str, cell: int | str, hint: str = "") -> InputError:
         """The error for the cell of a row, or for the first cell of a level."""
-        return InputError(sentence(f"Column {self.name!r}", must_be, self.found(cell)), hint=hint, column=self.name)
+        return column_error(self.name, must_be, self.found(cell), hint)
 
     def found(self, cell: int | str) -> str:
         """The cell of a row, or the first cell of a level, with its place."""
         codes, levels = texts_of(self)
         row = cell if isinstance(cell, int) else int(np.flatnonzero(codes == levels.index(cell))[0])
         return f"{short(levels[int(codes[row])])!r} in {self.where(row)}"
+
+
+def column_error(name: str, must_be: str, got: str, hint: str = "") -> InputError:
+    """The error for a column."""
+    return InputError(sentence(f"Column {name!r}", must_be, got), hint=hint, column=name)
 
 
 def short(text: str, most: int = 30) -> str:
@@ -223,35 +236,38 @@ def read_cells(name: str, raw: object, where: Where | None = None, *, endless: b
     values, declared = _values(raw)
     refuse_if(values.ndim != 1, f"Column {name!r}", "one value per row", f"{values.ndim} dimensions")
     cells = replace(_cells_by_type(name, values, where or Where(), declared=declared), declared=declared)
-    return _finite(cells, endless=endless) if cells.family == "number" else cells
+    infinite = np.isinf(cells.values)
+    if cells.family != "number" or not infinite.any():
+        return cells
+    if not endless:
+        return number_texts(cells)
+    gone = counted(int(infinite.sum()), "infinite value")
+    return replace(cells, values=np.where(infinite, np.nan, cells.values), missing=cells.missing | infinite, gone=gone)
 
 
 def _cells_by_type(name: str, values: Array, where: Where, *, declared: bool) -> Cells:
     """By the type of the array."""
-    kind, nowhere = values.dtype.kind, np.zeros(len(values), dtype=bool)
+    kind = values.dtype.kind
     if kind in "iu" and rounded_rows(values).size:
         return text_cells(name, map(_digits, values.tolist()), where)
     if kind in "iufm":
         floats = _in_days(name, values, where(0)) if kind == "m" else values.astype(np.float64, copy=False)
         return Cells(name, "number", floats, np.isnan(floats), where=where)
     if kind == "b":
-        return Cells(name, "truth", values.astype(np.float64), nowhere, where=where)
+        return Cells(name, "truth", values.astype(np.float64), np.zeros(len(values), dtype=bool), where=where)
     if kind == "M":
         return _date_cells(name, values, where)
     if kind not in "UTO":
-        got = f"{values.dtype} values"
-        raise InputError(sentence(f"Column {name!r}", _FAMILIES, got), hint="Drop the column with $drop.", column=name)
+        raise column_error(name, _FAMILIES, f"{values.dtype} values", _DROP)
     return _object_cells(name, values.astype(object).tolist(), where, declared=declared)
 
 
 def _values(raw: object) -> tuple[Array, bool]:
     """The cells of a column as an array, and whether it says of itself that it holds categories."""
     if isinstance(raw, np.ma.MaskedArray):
-        if raw.dtype.kind in "mM":
-            return np.where(np.ma.getmaskarray(raw), np.array("NaT", dtype=raw.dtype), raw.data), False
-        values = np.array(raw.data, dtype=object)
-        values[np.ma.getmaskarray(raw)] = None
-        return values, False
+        days = raw.dtype.kind in "mM"
+        gap, data = (np.array("NaT", dtype=raw.dtype), raw.data) if days else (np.array(None), raw.data.astype(object))
+        return np.where(np.ma.getmaskarray(raw), gap, data), False
     if isinstance(raw, list | tuple):
         return np.fromiter(raw, dtype=object, count=len(raw)), False
     if hasattr(raw, "dictionary_encode") and not hasattr(raw, "chunks"):  # one chunk of pyarrow's
@@ -264,23 +280,12 @@ def _values(raw: object) -> tuple[Array, bool]:
     dtype = series.dtype
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
         series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    whole = dtype == nw.Boolean or (dtype.is_integer() and dtype not in {nw.Int128, nw.UInt128})
     plain = isinstance(dtype, nw.Datetime | nw.Date | nw.Duration) or dtype.is_float()
-    short = dtype == nw.Boolean or (dtype.is_integer() and dtype not in {nw.Int128, nw.UInt128})
-    if plain or (short and not series.null_count()):
+    if plain or (whole and not series.null_count()):
         return np.asarray(series.to_numpy()), False
     values = np.fromiter(series.to_list(), dtype=object, count=len(series))
     return values, isinstance(dtype, nw.Categorical | nw.Enum)
-
-
-def _finite(cells: Cells, *, endless: bool) -> Cells:
-    """Numbers of which the infinite ones are taken as missing; otherwise, if there are some, texts."""
-    infinite = np.isinf(cells.values)
-    if not infinite.any():
-        return cells
-    if not endless:
-        return number_texts(cells)
-    gone = counted(int(infinite.sum()), "infinite value")
-    return replace(cells, values=np.where(infinite, np.nan, cells.values), missing=cells.missing | infinite, gone=gone)
 
 
 def number_texts(cells: Cells) -> Cells:
@@ -314,9 +319,7 @@ def _date_cells(name: str, values: Array, where: Where) -> Cells:
     far = (moments.astype(values.dtype) != values) & ~missing  # too far away for milliseconds
     if np.datetime_data(values.dtype)[0] not in _FINE and far.any():
         row = int(np.argmax(far))
-        got = f"{values[row]} in {where(row)}"
-        must_be = "dates within 292 million years of 1970"
-        raise InputError(sentence(f"Column {name!r}", must_be, got), hint="Drop the column with $drop.", column=name)
+        raise column_error(name, "dates within 292 million years of 1970", f"{values[row]} in {where(row)}", _DROP)
     return Cells(name, "date", np.where(missing, np.nan, moments.astype(np.int64) / 86_400_000), missing, where=where)
 
 
@@ -324,28 +327,32 @@ def _object_cells(name: str, cells: Sequence[Any], where: Where, *, declared: bo
     missing = np.zeros(len(cells), dtype=bool)
     if set(map(type, cells)) != {str}:
         missing = np.fromiter(map(_is_missing, cells), dtype=bool, count=len(cells))
-    present = [cell for cell, gone in zip(cells, missing, strict=True) if not gone] if missing.any() else cells
+    rows = np.flatnonzero(~missing).tolist()
+
+    def filled(text_of: Callable[[Any], str]) -> Iterator[str]:
+        return ("" if gone else text_of(cell) for cell, gone in zip(cells, missing, strict=True))
+
+    present = [cells[row] for row in rows] if missing.any() else cells
     families = {_family(kind) for kind in set(map(type, present))}
     if None in families and not declared:
-        row = next(i for i, cell in enumerate(cells) if not missing[i] and _family(type(cell)) is None)
-        got = f"{type(cells[row]).__name__} in {where(row)}"
+        row, cell = next((row, cell) for row, cell in zip(rows, present, strict=True) if _family(type(cell)) is None)
         hint = "Turn the column into text, or drop it with $drop."
-        raise InputError(sentence(f"Column {name!r}", _FAMILIES, got), hint=hint, column=name)
-    rows = np.flatnonzero(~missing)
+        raise column_error(name, _FAMILIES, f"{type(cell).__name__} in {where(row)}", hint)
     if families and families <= {"number", "truth"}:
         values = np.full(len(cells), np.nan)
         values[rows] = _floats(name, present, rows, where)
         if any(isinstance(cell, _DIGITS) and is_rounded(cell) for cell in present):
-            digits = ("" if gone else _digits(cell) for cell, gone in zip(cells, missing, strict=True))
-            return text_cells(name, digits, where)
+            return text_cells(
+                name, ("" if gone else _digits(cell) for cell, gone in zip(cells, missing, strict=True)), where
+            )
         return Cells(name, "number" if "number" in families else "truth", values, missing, where=where)
     if families == {"date"}:
         moments = np.full(len(cells), np.datetime64("NaT"), dtype="datetime64[ms]")
-        moments[~missing] = [_moment(name, cell, where(int(row))) for cell, row in zip(present, rows, strict=True)]
+        moments[rows] = [_moment(name, cell, where(row)) for cell, row in zip(present, rows, strict=True)]
         return _date_cells(name, moments, where)
     if families == {"text"} and not missing.any():
         return text_cells(name, cells, where)
-    texts = text_cells(name, ("" if gone else _text(cell) for cell, gone in zip(cells, missing, strict=True)), where)
+    texts = text_cells(name, filled(_text), where)
     if "number" not in families:
         return texts
     written = {cell.strip() for cell in present if isinstance(cell, str)}
@@ -373,24 +380,17 @@ def _is_missing(cell: object) -> bool:
 
 
 def _family(kind: type) -> str | None:
-    if issubclass(kind, bool | np.bool_):
-        return "truth"
-    if issubclass(kind, dt.timedelta | np.timedelta64 | numbers.Real | Decimal):
-        return "number"
-    if issubclass(kind, dt.date | np.datetime64):
-        return "date"
-    return "text" if issubclass(kind, str) else None
+    return None if issubclass(kind, complex | np.complexfloating) else _FAMILY_OF.get(kind_of(kind))
 
 
-def _floats(name: str, cells: Sequence[Any], rows: Array, where: Where) -> Array:
+def _floats(name: str, cells: Sequence[Any], rows: Sequence[int], where: Where) -> Array:
     if any(issubclass(kind, dt.timedelta | np.timedelta64) for kind in set(map(type, cells))):
-        cells = [_in_days(name, cell, where(int(row))) for cell, row in zip(cells, rows, strict=True)]
+        cells = [_in_days(name, cell, where(row)) for cell, row in zip(cells, rows, strict=True)]
     try:
         return np.array(cells, dtype=np.float64)
     except OverflowError:
-        row = next(int(row) for row, cell in zip(rows, cells, strict=True) if abs(cell) > 2**1023)
-        must_be = "numbers below 1.8e308 in absolute value (the float64 range)"
-        raise InputError(sentence(f"Column {name!r}", must_be, f"a larger number in {where(row)}")) from None
+        row = next(row for row, cell in zip(rows, cells, strict=True) if abs(cell) > 2**1023)
+        raise column_error(name, FLOAT64, f"a larger number in {where(row)}") from None
 
 
 def _in_days(name: str, cell: Any, place: str) -> Any:
@@ -401,7 +401,7 @@ def _in_days(name: str, cell: Any, place: str) -> Any:
         return cell
     if np.datetime_data(cell.dtype)[0] in {"Y", "M"}:
         must_be = "durations in weeks, days or smaller units"
-        raise InputError(sentence(f"Column {name!r}", must_be, f"a unit of months or years in {place}"))
+        raise column_error(name, must_be, f"a unit of months or years in {place}")
     return cell / np.timedelta64(1, "D")
 
 
@@ -410,8 +410,7 @@ def _moment(name: str, cell: Any, place: str) -> np.datetime64:
     try:
         return np.datetime64(naive(cell), "ms")
     except (OverflowError, ValueError):
-        must_be = "dates that can be converted to UTC"
-        raise InputError(sentence(f"Column {name!r}", must_be, f"{cell} in {place}")) from None
+        raise column_error(name, "dates that can be converted to UTC", f"{cell} in {place}") from None
 
 
 def naive(moment: Any) -> Any:
@@ -453,12 +452,9 @@ def texts_of(cells: Cells) -> tuple[Array, list[str]]:
     known, inverse = np.unique(cells.present, return_inverse=True)
     codes = np.full(len(cells), -1, dtype=np.intp)
     codes[~cells.missing] = inverse.ravel()
-    text_of = {"number": number_text, "truth": _truth_text, "date": day_text}[cells.family]
-    return codes, list(map(text_of, known))
-
-
-def _truth_text(value: float) -> str:
-    return str(bool(value))
+    if cells.family == "truth":
+        return codes, [str(bool(value)) for value in known]
+    return codes, list(map(number_text if cells.family == "number" else day_text, known))
 
 
 def day_text(days: float) -> str:

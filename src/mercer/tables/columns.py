@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 
@@ -125,52 +126,38 @@ class Unfamiliar:
 def learn(cells: Cells, kind: Kind, why: str, *, marked: bool = True) -> Column:
     """Learn from the training rows; the names of the outputs come later, from the whole table."""
     column = Column(cells.name, kind, why, int(cells.missing.sum()))
-    if kind == "category":
-        return _learn_levels(column, cells)
-    if kind == "text":
-        return _learn_texts(column, cells)
+    if kind in {"category", "text"}:
+        codes, levels = texts_of(cells)
+        counts = np.bincount(codes[codes >= 0], minlength=len(levels))
+        if kind == "text":
+            return _learn_texts(column, levels, counts)
+        by_count = [level for _, level in sorted(zip((-counts).tolist(), levels, strict=True))]
+        kept = by_count[:_MOST_KEPT] if cells.family != "truth" else list(_TRUTH)
+        rare = tuple(sorted(by_count[_MOST_KEPT:]))
+        return replace(column, levels=tuple(sorted(kept)), pooled=rare, named=cells.family != "text")
     if kind not in {"number", "date"}:
         return column
-    scale = _number_scale(cells.present)
-    centre, fill = scale.centre if kind == "number" else scale.fill, scale.fill if marked else scale.centre
-    scale = replace(scale, centre=centre, fill=fill)
+    values = cells.present
+    unit = float(np.ldexp(1.0, int(np.frexp(np.abs(values).max())[1]) - 1))  # so that no sum overflows
+    mean, spread, median = (float(each(values / unit)) * unit for each in (np.mean, np.std, np.median))
+    centre, fill = mean if kind == "number" else median, median if marked else mean
+    scale = Scale(centre, spread, fill, float(values.min()), float(values.max()))
     column = replace(column, scale=scale, marked=marked, writing=cells.writing)
     if kind == "number":
         return column
-    span = scale.high - scale.low
-    weekdays = tuple(int(day) for day in np.unique(_weekday(cells.present))) if span > 14 else ()
-    day = bool(np.ptp(cells.present % 1.0) > _MINUTE)
-    return replace(column, year=span > _YEAR, day=day, weekdays=weekdays if weekdays[1:] else ())
+    span, weekdays = scale.high - scale.low, tuple(map(int, np.unique(_weekday(values))))
+    weekdays = weekdays if span > 14 and weekdays[1:] else ()
+    return replace(column, year=span > _YEAR, day=bool(np.ptp(values % 1.0) > _MINUTE), weekdays=weekdays)
 
 
-def _learn_levels(column: Column, cells: Cells) -> Column:
-    codes, levels = texts_of(cells)
-    counts = np.bincount(codes[codes >= 0], minlength=len(levels)).tolist()
-    by_count = [level for _, level in sorted(zip((-count for count in counts), levels, strict=True))]
-    if cells.family == "truth":
-        by_count = list(_TRUTH)
-    kept, rare = by_count[:_MOST_KEPT], by_count[_MOST_KEPT:]
-    named = cells.family != "text"
-    return replace(column, levels=tuple(sorted(kept)), pooled=tuple(sorted(rare)), named=named)
-
-
-def _learn_texts(column: Column, cells: Cells) -> Column:
-    codes, texts = texts_of(cells)
+def _learn_texts(column: Column, texts: list[str], counts: Array) -> Column:
     letters = words_in(texts) < FEWEST_WORDS
-    parts = learn_parts(texts, np.bincount(codes[codes >= 0], minlength=len(texts)), letters=letters)
+    parts = learn_parts(texts, counts, letters=letters)
     one, several = ("run of three letters", "runs of three letters") if letters else ("word", "words")
     if parts is None:
         return replace(column, why=f"{column.why}; no {several} tell rows apart")
     why = f"{column.why}; {counted(len(parts.known), one, several)} in two rows or more"
     return replace(column, parts=parts, why=why)
-
-
-def _number_scale(values: Array) -> Scale:
-    """Mean, standard deviation, median and range, without overflow: in units of a power of two near the largest."""
-    unit = float(np.ldexp(1.0, int(np.frexp(np.abs(values).max())[1]) - 1))
-    small = values / unit
-    mean, deviation, median = (float(each(small)) * unit for each in (np.mean, np.std, np.median))
-    return Scale(mean, deviation, median, float(values.min()), float(values.max()))
 
 
 def round_range(column: Column) -> Column:
@@ -179,10 +166,12 @@ def round_range(column: Column) -> Column:
     if scale is None:
         return column
     step = 10.0 ** np.floor(np.log10(scale.spread / 10))
-    low, high = step * np.floor(scale.low / step), step * np.ceil(scale.high / step)
-    fill = step * np.round(scale.fill / step)
+    low, high, fill = (
+        float(step * way(value / step))
+        for way, value in ((np.floor, scale.low), (np.ceil, scale.high), (np.round, scale.fill))
+    )
     centre = fill if column.kind == "date" else scale.centre  # that of dates is their median, a day of the table
-    return replace(column, scale=Scale(float(centre), scale.spread, float(fill), float(low), float(high)))
+    return replace(column, scale=Scale(centre, scale.spread, fill, low, high))
 
 
 def output_names(column: Column, cells: Cells) -> list[str]:
@@ -214,54 +203,53 @@ def encode(column: Column, cells: Cells, style: NumberStyle, out: Array) -> tupl
 
     Returns what is unlike training, and in which rows a number or a date is out of range.
     """
-    nowhere = np.zeros(len(cells), dtype=bool)
-    if column.parts is not None:
-        return _encode_texts(column, column.parts, cells, out), nowhere
+    newly_missing = 0 if column.missing else int(cells.missing.sum())
     if column.scale is None:
-        return _encode_category(column, cells, style, out), nowhere
+        codes, texts = texts_of(cells)
+        if column.parts is None:
+            unseen, texts = _encode_category(column, codes, texts, style, out, written=cells.family == "text")
+        else:
+            unseen = _encode_texts(column.parts, codes, texts, out)
+            if column.missing:
+                out[cells.missing, -1] = _TEXT
+        example = texts[int(codes[np.argmax(unseen)])] if unseen.any() else ""
+        example = example if column.parts is None else short(example)
+        return Unfamiliar(column.name, newly_missing, int(unseen.sum()), 0, example), np.zeros(len(cells), dtype=bool)
     filled = np.where(cells.missing, column.scale.fill, cells.values)
     out[:, 0] = _standardise(column.scale, filled, cells)
     if column.missing and column.marked:
         out[cells.missing, -1] = 1.0
-    first = 1
-    for length in _circles(column).values():
-        angle = 2 * np.pi * (filled % length) / length
-        for wave in (np.sin, np.cos):
-            out[:, first] = np.where(cells.missing, 0.0, ONE_HOT * wave(angle))
-            first += 1
-    weekday = _weekday(filled)
-    for place, day in enumerate(column.weekdays):
-        out[:, first + place] = ONE_HOT * ((weekday == day) & ~cells.missing)
+    angles = (2 * np.pi * (filled % length) / length for length in _circles(column).values())
+    waves = (wave(angle) for angle in angles for wave in (np.sin, np.cos))
+    weekdays = (_weekday(filled) == day for day in column.weekdays)
+    for place, part in enumerate(chain(waves, weekdays), 1):
+        out[:, place] = np.where(cells.missing, 0.0, ONE_HOT * part)
     outside = ((filled < column.scale.low) | (filled > column.scale.high)) & ~cells.missing
-    return Unfamiliar(column.name, _newly_missing(column, cells), 0, int(outside.sum())), outside
-
-
-def _newly_missing(column: Column, cells: Cells) -> int:
-    """How many cells are missing, where none was in training."""
-    return 0 if column.missing else int(cells.missing.sum())
+    return Unfamiliar(column.name, newly_missing, 0, int(outside.sum())), outside
 
 
 def _standardise(scale: Scale, values: Array, cells: Cells) -> Array:
     with np.errstate(over="ignore"):
-        standard = (values - scale.centre) / scale.spread
+        standard = np.asarray((values - scale.centre) / scale.spread)
     if not np.isfinite(standard).all():
-        row = int(np.flatnonzero(~np.isfinite(standard))[0])
+        row = int(np.argmin(np.isfinite(standard)))
         must_be = f"similar in magnitude to the training values ({scale.low:.6g} to {scale.high:.6g})"
         got = f"{values[row]:.6g} in {cells.where(row)}, whose scaled value overflows"
         way_out = "Correct the value, or leave the cell empty."
         raise InputError(sentence(f"Column {cells.name!r}", must_be, got, way_out))
-    return np.asarray(standard)
+    return standard
 
 
 def _weekday(days: Array) -> Array:
     return (np.floor(days) + 3) % 7  # 1 January 1970 was a Thursday
 
 
-def _encode_category(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Unfamiliar:
-    codes, levels = texts_of(cells)
+def _encode_category(
+    column: Column, codes: Array, levels: list[str], style: NumberStyle, out: Array, *, written: bool
+) -> tuple[Array, list[str]]:
+    """Write one column per level; returns which cells have a level that training had not, and the names of levels."""
     places = {level: place for place, level in enumerate(column.levels)}
     places |= dict.fromkeys(column.pooled, len(column.levels))
-    written = cells.family == "text"
     if column.levels == _TRUTH:
         levels = [_TRUTH_NAMES.get(level.lower(), level) for level in levels]
     elif column.named and written:  # 3.0 is the level 3
@@ -272,31 +260,22 @@ def _encode_category(column: Column, cells: Cells, style: NumberStyle, out: Arra
     gone = out.shape[1] - 1 if column.missing else -1
     other = len(column.levels) if column.pooled else -1  # where rare levels share a column, new ones do, too
     place = np.array([*(places.get(level, other) for level in levels), gone], dtype=np.intp)[codes]
-    known = np.array([*(level in places for level in levels), False])[codes]
     seen = place >= 0
     if len(column.outputs) == 1:
         out[:, 0] = np.where(seen, place, 0.5)
     else:
         out[np.flatnonzero(seen), place[seen]] = ONE_HOT
-    unseen = ~known & ~cells.missing
-    example = levels[int(codes[np.flatnonzero(unseen)[0]])] if unseen.any() else ""
-    return Unfamiliar(column.name, int((cells.missing & ~seen).sum()), int(unseen.sum()), 0, example)
+    return np.array([*(level not in places for level in levels), False])[codes], levels
 
 
-def _encode_texts(column: Column, parts: Parts, cells: Cells, out: Array) -> Unfamiliar:
-    """Points in a ball; texts without a known part are at its centre, missing ones at a place of their own."""
-    codes, texts = texts_of(cells)
+def _encode_texts(parts: Parts, codes: Array, texts: list[str], out: Array) -> Array:
+    """Write points in a ball, those of texts without a known part at its centre; returns which cells are such news."""
     points, bare = parts.points(texts)
-    there, width = np.flatnonzero(~cells.missing), points.shape[1]
-    out[there, :width] = _TEXT * points[codes[there]]
-    if column.missing:
-        out[cells.missing, -1] = _TEXT
+    there = np.flatnonzero(codes >= 0)
+    out[there, : points.shape[1]] = _TEXT * points[codes[there]]
     unseen = np.append(bare, False)[codes]
     # some texts of training had no known part, either: only clearly more of them are news
-    if unseen.sum() <= 2 * parts.bare * len(there):
-        unseen = np.zeros(len(codes), dtype=bool)
-    example = short(texts[int(codes[np.flatnonzero(unseen)[0]])]) if unseen.any() else ""
-    return Unfamiliar(column.name, _newly_missing(column, cells), int(unseen.sum()), 0, example)
+    return unseen if unseen.sum() > 2 * parts.bare * len(there) else np.zeros(len(codes), dtype=bool)
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from mercer.errors import InputError, sentence
 from mercer.tables.cells import Cells, naive
 
 # Names of the formats that are found; any other format is one of strptime.
-DAY_FIRST, MONTH_FIRST, YEAR_FIRST, DIGITS, CLOCK, DURATION = (
-    "day first", "month first", "year first", "digits", "clock", "duration",
+ISO, DAY_FIRST, MONTH_FIRST, YEAR_FIRST, DIGITS, CLOCK, DURATION = FORMATS = (
+    "", "day first", "month first", "year first", "digits", "clock", "duration",
 )  # fmt: skip
-ISO = ""
-FORMATS = (ISO, DAY_FIRST, MONTH_FIRST, YEAR_FIRST, DIGITS, CLOCK, DURATION)
 WORDS = {
     DAY_FIRST: "dates, the day before the month",
     MONTH_FIRST: "dates, the month before the day",
@@ -23,16 +22,28 @@ WORDS = {
     CLOCK: "times of day",
     DURATION: "durations, in days",
 }
+EXAMPLES = {
+    ISO: "2024-12-31", DAY_FIRST: "31.12.2024", MONTH_FIRST: "12/31/2024", YEAR_FIRST: "2024/12/31", DIGITS: "20241231",
+    CLOCK: "23:59",
+}  # fmt: skip
 _NAMED = ("%d %b %Y", "%d-%b-%Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y")  # formats in which the month has a name
 _CENTURY = 69  # years of two digits from here on are of the last century, as strptime has it
 _FEWEST = 3  # distinct whole numbers, all of them dates, that are no chance
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - all moments are in UTC
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].+)?")
-_TIME = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)?(?:\s*([AaPp])\.?[Mm]\.?)?"
-_CLOCK = re.compile(_TIME)
-_YEAR_LAST = re.compile(rf"([0-9]{{1,2}})([./-])([0-9]{{1,2}})\2([0-9]{{4}}|[0-9]{{2}}(?=,?[ T]))(?:,?[ T]\s*{_TIME})?")
-_YEAR_FIRST = re.compile(rf"([0-9]{{4}})([./])([0-9]{{1,2}})\2([0-9]{{1,2}})(?:,?[ T]\s*{_TIME})?")
-_DIGITS = re.compile(r"((?:19|20)[0-9]{2})([0-9]{2})([0-9]{2})(?:\.0)?")
+_TIME = (
+    r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,](?P<decimals>[0-9]{1,9}))?)?"
+    r"(?:\s*(?P<half>[AaPp])\.?[Mm]\.?)?"
+)
+_DAY, _MONTH, _THEN = "(?P<day>[0-9]{1,2})", "(?P<month>[0-9]{1,2})", rf"(?:,?[ T]\s*{_TIME})?"
+_SIGN, _YEAR = "(?P<sign>[./-])", "(?P=sign)(?P<year>[0-9]{4}|[0-9]{2}(?=,?[ T]))"
+_PATTERNS = {
+    DAY_FIRST: re.compile(_DAY + _SIGN + _MONTH + _YEAR + _THEN),
+    MONTH_FIRST: re.compile(_MONTH + _SIGN + _DAY + _YEAR + _THEN),
+    YEAR_FIRST: re.compile(f"(?P<year>[0-9]{{4}})(?P<sign>[./]){_MONTH}(?P=sign){_DAY}{_THEN}"),
+    DIGITS: re.compile(r"(?P<year>(?:19|20)[0-9]{2})(?P<month>[0-9]{2})(?P<day>[0-9]{2})(?:\.0)?"),
+    CLOCK: re.compile(_TIME),
+}
 _DURATION = re.compile(r"([+-]?)(?:([0-9]+)\s*days?,?\s*\+?)?(?:([0-9]+):([0-9]{2})(?::([0-9]{2}(?:[.,][0-9]+)?))?)?")
 # What a person would take for a date, whatever its format.
 _LOOKS = re.compile(
@@ -62,40 +73,27 @@ def read_day(text: str, form: str = ISO) -> float | None:
 
 
 def _moment(text: str, form: str) -> dt.datetime | None:
+    """The moment that a text is in a format; a time of day is one of the first day of 1970."""
     if form == ISO:
         return naive(dt.datetime.fromisoformat(text)) if _ISO.fullmatch(text) else None
-    if form == CLOCK:
-        match = _CLOCK.fullmatch(text)
-        return None if match is None else _EPOCH + _time(match.groups())
-    if form == DIGITS:
-        match = _DIGITS.fullmatch(text)
-        return None if match is None else dt.datetime(int(match[1]), int(match[2]), int(match[3]))  # noqa: DTZ001
-    if form not in FORMATS:
+    if form not in _PATTERNS:
         return naive(dt.datetime.strptime(text, form))  # type: ignore[no-any-return]  # noqa: DTZ007
-    match = (_YEAR_FIRST if form == YEAR_FIRST else _YEAR_LAST).fullmatch(text)
+    match = _PATTERNS[form].fullmatch(text)
     if match is None:
         return None
-    first, _, second, third, *time = match.groups()
-    if form == YEAR_FIRST:
-        year, month, day = first, second, third
-    else:
-        year, (day, month) = third, (first, second) if form == DAY_FIRST else (second, first)
-    whole = int(year) if len(year) == 4 else (1900 if int(year) >= _CENTURY else 2000) + int(year)
-    return dt.datetime(whole, int(month), int(day)) + _time(time)  # noqa: DTZ001
-
-
-def _time(parts: Sequence[str | None]) -> dt.timedelta:
-    """The time since midnight of hours, minutes, seconds, their decimals, and a or p."""
-    hour, minute, second, decimals, half = parts
-    if hour is None:
-        return dt.timedelta()
-    hours = int(hour)
-    if half is not None:
-        if not 1 <= hours <= 12:
-            raise ValueError
-        hours = hours % 12 + 12 * (half.lower() == "p")
-    clock = dt.time(hours, int(minute or 0), int(second or 0), int((decimals or "")[:6].ljust(6, "0")))
-    return dt.timedelta(hours=clock.hour, minutes=clock.minute, seconds=clock.second, microseconds=clock.microsecond)
+    part = match.groupdict().get
+    year, month, day = int(part("year") or 1970), int(part("month") or 1), int(part("day") or 1)
+    if part("year") and len(match["year"]) == 2:
+        year += 1900 if year >= _CENTURY else 2000
+    if not part("hour"):
+        return dt.datetime(year, month, day)  # noqa: DTZ001
+    hour, half = int(match["hour"]), match["half"]
+    if half:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + 12 * (half in "Pp")
+    microsecond = int((match["decimals"] or "")[:6].ljust(6, "0"))
+    return dt.datetime(year, month, day, hour, int(match["minute"]), int(match["second"] or 0), microsecond)  # noqa: DTZ001
 
 
 def _duration(text: str) -> float | None:
@@ -136,9 +134,7 @@ def find_format(cells: Cells, said: str | None = None) -> str | None:
     levels = cells.levels
     if not levels or not any(sign.isdigit() for sign in levels[0]):
         return None
-    if said is not None and are_dates(levels, said):
-        return said
-    for form in (ISO, CLOCK, DURATION, YEAR_FIRST, *_NAMED):
+    for form in (*([] if said is None else [said]), ISO, CLOCK, DURATION, YEAR_FIRST, *_NAMED):
         if are_dates(levels, form):
             return form
     fits = [form for form in (DAY_FIRST, MONTH_FIRST) if are_dates(levels, form)]
@@ -173,13 +169,10 @@ def check_format(form: object) -> str | None:
     >>> check_format("%d/%m/%Y")
     '%d/%m/%Y'
     """
-    if form is None:
-        return None
     example = dt.datetime(2024, 12, 31, 13, 45)  # noqa: DTZ001
-    try:
-        if isinstance(form, str) and "%" in form:
-            dt.datetime.strptime(example.strftime(form), form)  # noqa: DTZ007
+    with suppress(ValueError, re.error):
+        if form is None:
+            return None
+        if isinstance(form, str) and "%" in form and dt.datetime.strptime(example.strftime(form), form):  # noqa: DTZ007
             return form
-    except (ValueError, re.error):
-        pass
     raise InputError(sentence("The date format", "a format of strptime, such as '%d/%m/%Y' or '%m/%d/%Y'", repr(form)))

@@ -9,12 +9,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.tables.cells import short
 from mercer.text import counted
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SAMPLE = 1000  # rows by which separators are compared
+_CSV_ERRORS = {  # what the csv module says, and what that means
+    "unexpected end": "a quote is opened and never closed",
+    "expected after": "there is text after a closing quote; a quote inside a quoted cell must be written twice",
+    "field larger": "a cell is longer than 131072 characters; perhaps a quote is not closed",
+}
 _FOREIGN = {
     b"\x1f\x8b": "a gzip file",
     b"PK\x03\x04": "a zip file or a spreadsheet",
@@ -67,9 +72,7 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None, encoding
     if not header:
         raise InputError(f"{what} is empty: it has no header line.")
     names = _names(header, line, what, notes)
-    kept: list[list[str]] = []
-    lines: list[int] = []
-    blank: list[int] = []
+    kept, lines, blank = list[list[str]](), list[int](), list[int]()
     for line, cells in records:
         if not cells or (len(names) > 1 and len(cells) == 1 and not cells[0].strip()):
             blank.append(line)
@@ -79,7 +82,10 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None, encoding
             lines += blank
             blank = []
         if len(cells) != len(names):
-            raise _ragged_row_error(cells, names, line, what, found)
+            got = f"{len(cells)} cells (the first is {short(cells[0])!r})"
+            must_be, sign = f"a row of {len(names)} cells, one per column", SEPARATORS.get(found, repr(found))
+            way_out = f"The separator is a {sign}; put cells that contain it in quotes."
+            raise InputError(sentence(f"Line {line} of {what}", must_be, got, way_out))
         kept.append(cells)
         lines.append(line)
     inside = [number for number in blank if lines and number < lines[-1]]
@@ -91,14 +97,6 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None, encoding
     return Delimited(names, columns, lines, found, notes)
 
 
-def _ragged_row_error(cells: list[str], names: list[str], line: int, what: str, separator: str) -> InputError:
-    got = f"{len(cells)} cells (the first is {short(cells[0])!r})"
-    must_be = f"a row of {len(names)} cells, one per column"
-    sign = SEPARATORS.get(separator, repr(separator))
-    way_out = f"The separator is a {sign}; put cells that contain it in quotes."
-    return InputError(sentence(f"Line {line} of {what}", must_be, got, way_out))
-
-
 def _decode(raw: bytes, what: str, encoding: str | None, notes: list[str]) -> str:
     """The text: in the encoding that was said, else UTF-16 or UTF-8 by its bytes, else Windows-1252, which is told."""
     if not raw.strip():
@@ -108,8 +106,7 @@ def _decode(raw: bytes, what: str, encoding: str | None, notes: list[str]) -> st
             raise InputError(sentence(what, "a CSV, TSV or Parquet table", kind, "Save or export it as CSV in UTF-8."))
     if encoding is not None:
         return _decode_as(raw, what, encoding)
-    wide = _wide(raw)
-    if wide:
+    if wide := _wide(raw):
         notes.append(f"{what} is {wide.upper()} text.")
         return _decode_as(raw, what, wide).removeprefix("\ufeff")
     if (place := raw.find(b"\0")) >= 0:
@@ -122,13 +119,11 @@ def _decode(raw: bytes, what: str, encoding: str | None, notes: list[str]) -> st
         start = error.start + 3 * raw.startswith(b"\xef\xbb\xbf")
         line, got = _line_of(raw, start), f"the byte 0x{raw[start]:02X}"
         if not text:
-            must_be = "UTF-8 text"
-            raise InputError(sentence(f"Line {line} of {what}", must_be, got), hint="Set $encoding.") from None
+            raise InputError(sentence(f"Line {line} of {what}", "UTF-8 text", got), hint="Set $encoding.") from None
         read_as = "it was read as Windows-1252 (Latin-1). Say the encoding if its letters look wrong."
         notes.append(f"{what} is not UTF-8 ({got} in line {line}); {read_as}")
-    if "\ufeff" in text:
-        line = _line_of(raw, raw.find(b"\xef\xbb\xbf", 1))
-        raise InputError(sentence(f"Line {line} of {what}", "text", "a second byte order mark", "Remove it."))
+    line = _line_of(raw, raw.find(b"\xef\xbb\xbf", 1)) if "\ufeff" in text else 0
+    refuse_if(line, f"Line {line} of {what}", "text", "a second byte order mark", "Remove it.")
     return text
 
 
@@ -148,22 +143,19 @@ def _wide(raw: bytes) -> str:
         return "utf-32"
     if raw[:2] in {b"\xff\xfe", b"\xfe\xff"}:
         return "utf-16"
-    zeros = [raw[start:1000:2].count(0) for start in (0, 1)]
+    even, odd = (raw[start:1000:2].count(0) for start in (0, 1))
     most = 0.7 * len(raw[:1000:2])
-    return "utf-16-be" if zeros[0] > most and not zeros[1] else "utf-16-le" if zeros[1] > most and not zeros[0] else ""
+    return "utf-16-be" if even > most and not odd else "utf-16-le" if odd > most and not even else ""
 
 
 def _western(raw: bytes) -> str:
     """The text in Windows-1252; empty where it is rather damaged UTF-8, or where signs outnumber letters."""
     if raw.startswith(b"\xef\xbb\xbf") or not raw.decode("utf-8", "ignore").isascii():
         return ""
-    try:
-        text = raw.decode("cp1252")
-    except UnicodeDecodeError:
-        return ""
+    text = raw.decode("cp1252", "replace")
     beyond = [letter for letter in text if not letter.isascii()]
     likely = sum(letter.isalpha() or letter in "€£°²³\u00a0\u2013\u2019" for letter in beyond)
-    return text if 2 * likely > len(beyond) else ""
+    return text if 2 * likely > len(beyond) and "\ufffd" not in beyond else ""
 
 
 def _line_of(raw: bytes, place: int) -> int:
@@ -181,17 +173,8 @@ def _records(text: str, separator: str, what: str) -> Iterator[tuple[int, list[s
             yield begin, cells
             begin = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"Line {begin} of {what} cannot be read: {_csv_words(str(error))}") from None
-
-
-def _csv_words(reason: str) -> str:
-    if "unexpected end" in reason:
-        return "a quote is opened and never closed."
-    if "expected after" in reason:
-        return "there is text after a closing quote; a quote inside a quoted cell must be written twice."
-    if "field larger" in reason:
-        return "a cell is longer than 131072 characters; perhaps a quote is not closed."
-    return f"{reason}."
+        words = next((said for begins, said in _CSV_ERRORS.items() if begins in str(error)), str(error))
+        raise InputError(f"Line {begin} of {what} cannot be read: {words}.") from None
 
 
 def _separator(text: str, what: str) -> str:
@@ -204,29 +187,22 @@ def _separator(text: str, what: str) -> str:
     else                                                   refused: it must be said
     =====================================================  ======================
     """
-    able = [mark for mark in SEPARATORS if len(_first(text, mark)) > 1]
+    able = [mark for mark in SEPARATORS if max(_widths(text, mark, 1), default=0) > 1]
     if len(able) < 2:
         return able[0] if able else ","
-    steady = [mark for mark in able if _is_steady(text, mark, what)]
+    steady = [mark for mark in able if len(_widths(text, mark, _SAMPLE)) == 1]
     if len(steady) == 1:
         return steady[0]
     said = " and a ".join(SEPARATORS[mark] for mark in able)
     raise InputError(f"The separator of {what} is ambiguous: the header contains a {said}.", hint="Set $separator.")
 
 
-def _first(text: str, mark: str) -> list[str]:
+def _widths(text: str, mark: str, rows: int) -> set[int]:
+    """How many cells the header and the first rows have; none if they cannot be read."""
     try:
-        return next((cells for _, cells in _records(text, mark, "") if any(cells)), [])
+        return {len(cells) for cells in islice((cells for _, cells in _records(text, mark, "") if any(cells)), rows)}
     except InputError:
-        return []
-
-
-def _is_steady(text: str, mark: str, what: str) -> bool:
-    try:
-        widths = {len(cells) for _, cells in islice(_records(text, mark, what), _SAMPLE) if any(cells)}
-    except InputError:
-        return False
-    return len(widths) == 1
+        return set()
 
 
 def _names(header: list[str], line: int, what: str, notes: list[str]) -> list[str]:
@@ -257,7 +233,6 @@ def _refuse_numbers(names: list[str], line: int, what: str) -> None:
     except ValueError:
         return
     counts = [list(range(first, first + len(numbers))) for first in (0, 1)]
-    if numbers and numbers not in counts:
-        must_be = "a header with column names"
-        got = f"numbers ({', '.join(map(short, given[:3]))}{', ...' if given[3:] else ''})"
-        raise InputError(sentence(f"Line {line} of {what}", must_be, got, "Add a header line."))
+    got = f"numbers ({', '.join(map(short, given[:3]))}{', ...' if given[3:] else ''})"
+    invalid, must_be = bool(numbers) and numbers not in counts, "a header with column names"
+    refuse_if(invalid, f"Line {line} of {what}", must_be, got, "Add a header line.")

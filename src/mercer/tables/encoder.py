@@ -14,8 +14,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer.data.rows import Array, XLike, YLike
-from mercer.errors import InputError, MercerWarning, nearest, refuse_if, sentence, warn
-from mercer.tables.cells import read_cells, texts_of
+from mercer.errors import InputError, MercerWarning, nearest, refuse_if, warn
+from mercer.tables.cells import read_cells
 from mercer.tables.columns import Column, Encoded, EncoderReport, encode, learn, output_names, round_range
 from mercer.tables.dates import check_format
 from mercer.tables.frames import Table, as_table
@@ -128,19 +128,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def settings(self) -> EncoderSettings:
         """The parameters, validated."""
-        if self.kinds is not None and not isinstance(self.kinds, Mapping):
-            must_be = "a mapping of columns to kinds, such as {'colour': 'category'}"
-            raise InputError(sentence("kinds of TableEncoder", must_be, repr(self.kinds)))
+        must_be = "a mapping of columns to kinds, such as {'colour': 'category'}"
+        refuse_if(not isinstance(self.kinds, Mapping | None), "kinds of TableEncoder", must_be, repr(self.kinds))
         kinds = tuple((key if isinstance(key, int) else str(key), kind) for key, kind in (self.kinds or {}).items())
         for column, kind in kinds:
-            if kind not in _ASKABLE:
-                must_be, way_out = "'number', 'category', 'date' or 'text'", "To drop it, use drop."
-                raise InputError(sentence(f"The kind of column {column!r}", must_be, repr(kind), way_out))
-        if isinstance(self.drop, str | int) or not all(isinstance(column, str | int) for column in self.drop):
-            raise InputError(sentence("drop of TableEncoder", "a list of columns, such as ['id']", repr(self.drop)))
-        refuse_if(self.missing not in _MISSING, "missing of TableEncoder", "'mark' or 'mean'", repr(self.missing))
-        if not isinstance(self.strict, bool):
-            raise InputError(sentence("strict of TableEncoder", "True or False", repr(self.strict)))
+            must_be, way_out = "'number', 'category', 'date' or 'text'", "To drop it, use drop."
+            refuse_if(kind not in _ASKABLE, f"The kind of column {column!r}", must_be, repr(kind), way_out)
+        listed = not isinstance(self.drop, str | int) and all(isinstance(column, str | int) for column in self.drop)
+        for name, sound, must_be in (
+            ("drop", listed, "a list of columns, such as ['id']"),
+            ("missing", self.missing in _MISSING, "'mark' or 'mean'"),
+            ("strict", isinstance(self.strict, bool), "True or False"),
+        ):
+            refuse_if(not sound, f"{name} of TableEncoder", must_be, repr(getattr(self, name)))
         style, dates = NumberStyle.from_settings(self.decimal, self.thousands), check_format(self.date_format)
         return EncoderSettings(kinds, tuple(self.drop), style, self.missing, dates, self.strict)
 
@@ -163,14 +163,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         dropped = {_place(table, key) for key in settings.drop}
         kept = [place for place in range(len(table.names)) if place not in dropped]
         read = {place: read_cells(table.names[place], table.column(place)) for place in kept}
-        style = settings.style
-        if style is None:
-            style = find_style(read[p] for p in kept if asked.get(p) in {None, "number"})
-        style_of = style or NumberStyle()
+        may_be_numbers = (read[place] for place in kept if asked.get(place) in {None, "number"})
+        style = find_style(may_be_numbers) if settings.style is None else settings.style
         made = {}
-        for p in kept:  # arrays of numbers with infinite ones are refused, as scikit-learn has it
-            strict = settings.strict or (not table.named and set(read[p].levels) == set(read[p].numbers))
-            made[p] = interpret(read[p], asked.get(p), style_of, date_format=settings.date_format, strict=strict)
+        for place, raw in read.items():  # arrays of numbers with infinite ones are refused, as scikit-learn has it
+            strict = settings.strict or (not table.named and set(raw.levels) == set(raw.numbers))
+            own, dates = style or NumberStyle(), settings.date_format
+            made[place] = interpret(raw, asked.get(place), own, date_format=dates, strict=strict)
         varied = [place for place, cells in made.items() if len(cells.present) and not is_constant(cells)]
         columns: list[Column] = []
         taken: set[str] = set()
@@ -181,8 +180,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             cells = made[place]
             kind, why = decide(cells, asked.get(place), rows_counted=table.named and len(varied) > 1)
             column = learn(cells, kind, why, marked=settings.missing == "mark")
-            names = [_free_name(each, taken) for each in output_names(column, cells)]
-            columns.append(replace(column, outputs=tuple(names)))
+            names = tuple(_free_name(each, taken) for each in output_names(column, cells))
+            columns.append(replace(column, outputs=names))
             odd = None if read[place].style is not None else odd_warning(column, cells)
             if odd is not None:  # what a reader has made of a file is told by whoever reads
                 warn(odd)
@@ -244,45 +243,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             style = find_style(read[column.name] for column in used if column.kind == "number")
         values = np.zeros((table.rows, len(self.names_out_)))
         outside = np.zeros(table.rows, dtype=bool)
-        found, start = [], 0
+        told, start = [], 0
         for column in used:
-            stop = start + len(column.outputs)
-            levels, raw = column.levels + column.pooled, read[column.name]
+            stop, levels, raw = start + len(column.outputs), column.levels + column.pooled, read[column.name]
             own = raw.style or style or NumberStyle()
             cells = interpret(raw, column.kind, own, levels=levels, trained=trained, writing=column.writing)
             unfamiliar, rows_outside = encode(column, cells, own, values[:, start:stop])
             outside |= rows_outside
-            found.append(unfamiliar)
+            told += [unfamiliar] * bool(unfamiliar.missing or unfamiliar.unseen or unfamiliar.outside)
             start = stop
-        told = tuple(each for each in found if each.missing or each.unseen or each.outside)
-        return Encoded(values, EncoderReport(table.rows, int(outside.sum()), told))
-
-    def texts(self, X: XLike) -> Array:
-        """The text columns as they are, for a kernel on texts; without white space around, missing ones are empty.
-
-        Examples
-        --------
-        >>> from mercer import TableEncoder
-        >>> notes = {"note": ["rather good wine", "not so good", None]}
-        >>> TableEncoder(kinds={"note": "text"}).fit(notes).texts(notes).ravel().tolist()
-        ['rather good wine', 'not so good', '']
-        """
-        check_is_fitted(self)
-        table = as_table(X)
-        places = self._places(table, self.texts_)
-        found = np.empty((table.rows, len(self.texts_)), dtype=object)
-        for place, name in enumerate(self.texts_):
-            codes, levels = texts_of(read_cells(name, table.column(places[name])))
-            found[:, place] = np.array([*levels, ""], dtype=object)[codes]
-        return found
+        return Encoded(values, EncoderReport(table.rows, int(outside.sum()), tuple(told)))
 
     def describe(self) -> str:
         """The kind of each column, and why, as a text table."""
         check_is_fitted(self)
         rows = []
-        for column in self.columns_:
-            features = counted(len(column.outputs), "feature") if column.outputs else "none"
-            rows.append((" ".join(column.name.split()), column.kind, column.missing, features, column.why))
+        for each in self.columns_:
+            features = counted(len(each.outputs), "feature") if each.outputs else "none"
+            rows.append((" ".join(each.name.split()), each.kind, each.missing, features, each.why))
         return Text(text_table(["column", "kind", "missing", "features", "why"], rows))
 
     def _html_repr(self) -> str:
@@ -354,31 +332,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _places(self, table: Table, needed: list[str]) -> dict[str, int]:
         """The places of the training columns; missing or unknown columns are an error."""
-        names = [column.name for column in self.columns_]
+        known = {column.name: place for place, column in enumerate(self.columns_)}
         if not (self._named and table.named):
-            if len(table.names) != len(names):
+            if len(table.names) != len(known):
                 raise InputError(
-                    f"X has {len(table.names)} features, but TableEncoder is expecting {len(names)} features as input. "
+                    f"X has {len(table.names)} features, but TableEncoder is expecting {len(known)} features as input. "
                     "Use the same columns as in fit."
                 )
-            return {name: place for place, name in enumerate(names)}
-        given, known = set(table.names), set(names)
-        gone = [name for name in needed if name not in given]
-        extra = [name for name in table.names if name not in known]
-        if gone or extra:
-            parts = [f"missing columns {quoted(gone)}"] if gone else []
-            parts += [f"unknown columns {quoted(extra)}"] if extra else []
-            way_out = "Rename or drop the unknown columns." if extra else "Add the missing columns."
-            got = " and ".join(parts)
-            raise InputError(sentence("X of TableEncoder", "a table with the training columns", got, way_out))
-        return {name: place for place, name in enumerate(table.names)}
+            return known
+        places = {name: place for place, name in enumerate(table.names)}
+        gone = [name for name in needed if name not in places]
+        extra = [name for name in places if name not in known]
+        parts = [f"{what} columns {quoted(names)}" for what, names in (("missing", gone), ("unknown", extra)) if names]
+        way_out = "Rename or drop the unknown columns." if extra else "Add the missing columns."
+        refuse_if(parts, "X of TableEncoder", "a table with the training columns", " and ".join(parts), way_out)
+        return places
 
 
 def _place(table: Table, key: str | int) -> int:
     """Where a column that the settings name is: by name, or by number where the table has no names."""
     if not table.named and isinstance(key, int) and not isinstance(key, bool):
-        if not 0 <= key < len(table.names):
-            raise InputError(sentence("A column index", f"between 0 and {len(table.names) - 1}", key))
+        refuse_if(not 0 <= key < len(table.names), "A column index", f"between 0 and {len(table.names) - 1}", key)
         return key
     if str(key) not in table.names:
         raise InputError(f"There is no column {str(key)!r}. {nearest(str(key), table.names)}")

@@ -13,11 +13,11 @@ from mercer.data.checks import as_names
 from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, nearest, warn
 from mercer.tables import TableEncoder
-from mercer.tables.cells import Cells, number_texts
+from mercer.tables.cells import Cells, OddCells, Where, number_texts
 from mercer.tables.encoder import EncoderSettings
 from mercer.tables.frames import as_table
 from mercer.tables.kinds import odd_warning
-from mercer.tables.parquet import LongTable
+from mercer.tables.parquet import LongTable, compact, gaps_in
 from mercer.tables.reading import Reading, Rules, arrow_reading, read_table
 from mercer.tables.values import NumberStyle
 from mercer.text import counted
@@ -58,19 +58,35 @@ class LongLook:
 
 def look_at(table: LongTable, how: Rules, named: Sequence[str], looked_at: Sequence[str] = ()) -> LongLook:
     """One pass over a long table: a sample, the columns `named` whole, and the gaps of those and of `looked_at`."""
-    survey = table.survey(named, looked_at, _SAMPLE, endless=how.endless)
-    sample = arrow_reading(survey.sample, table.what, how, table.declared_categories, survey.rows.tolist())
+    import pyarrow as pa
+
+    step, row = max(1, table.rows // _SAMPLE), 0
+    samples, kept, odd = [], [], dict[str, OddCells]()
+    blank_or_word: dict[str, list[tuple[Array, Array]]] = {name: [] for name in looked_at}
+    for block in table.blocks(table.names):
+        samples.append(compact(block.take(np.arange(-row % step, block.num_rows, step))))
+        kept.append(compact(block.select(list(named))))
+        for name, found in blank_or_word.items():
+            found.append(gaps_in(block.column(name), endless=how.endless))
+        for name in table.names:
+            if pa.types.is_floating(block.column(name).type):
+                before = odd.get(name, OddCells("finite numbers", 0, 0, ""))
+                odd[name] = before.add_infinite(block.column(name).to_numpy(), Where(table.what), row)
+        row += block.num_rows
+    rows, declared = np.arange(0, row, step), table.declared_categories
+    sample = arrow_reading(pa.concat_tables(samples), table.what, how, declared, rows.tolist())
     # one style for all blocks, so that none is read in a style of its own
     later = replace(how, decimal=None, style=sample.style or NumberStyle(), strict=True)
-    whole = arrow_reading(survey.whole, table.what, later, table.declared_categories)
+    whole = arrow_reading(pa.concat_tables(kept), table.what, later, declared)
     gaps = {name: whole.gaps(name) for name in named}
-    for name, (blank, words) in survey.gaps.items():  # words such as NA are missing among numbers and dates alone
+    for name, found in blank_or_word.items():  # words such as NA are missing among numbers and dates alone
+        blank, words = map(np.concatenate, zip(*found, strict=True))
         gaps[name] = blank if sample.columns[name].family == "text" else blank | words
     columns = dict(sample.columns)
-    for name, odd in survey.infinite.items():
-        if name in columns and not (how.endless or how.strict is True or name in how.kinds):
-            columns[name] = replace(number_texts(columns[name]), odd=odd)
-    return LongLook(sample, survey.rows, columns, whole, gaps, later)
+    for name, cells in odd.items():
+        if cells.count and name in columns and not (how.endless or how.strict is True or name in how.kinds):
+            columns[name] = replace(number_texts(columns[name]), odd=cells)
+    return LongLook(sample, rows, columns, whole, gaps, later)
 
 
 def fit_encoder(features: Mapping[str, Cells], settings: EncoderSettings, what: str) -> TableEncoder:
@@ -165,10 +181,7 @@ def encode_file(
         how = replace(known, kinds={**known.kinds, **how.kinds})
     long = LongTable.find(source, above=LONG)
     if long is None:
-        whole = read_table(
-            source, kinds=how.kinds, only_kinds=how.only_kinds, style=how.style, writings=how.writings,
-            strict=how.strict, too_large=TOO_LARGE,
-        )  # fmt: skip
+        whole = read_table(source, how, too_large=TOO_LARGE)
         columns, gaps = whole.columns, {name: whole.gaps(name) for name in named}
     else:
         look = look_at(long, how, named)
@@ -213,8 +226,7 @@ def encode_new(source: str, encoder: TableEncoder) -> Iterator[Array]:
                 raise InputError(f"There is no column {name!r} in {long.what}. {nearest(name, long.names)}")
         yield from (block[0] for block in Passes(long, encoder, how)())
         return
-    table = read_table(source, kinds=how.kinds, only_kinds=True, style=how.style, writings=how.writings)
-    yield encoder.transform(columns_for(encoder, table.columns))
+    yield encoder.transform(columns_for(encoder, read_table(source, how).columns))
 
 
 def columns_for(encoder: TableEncoder, X: XLike) -> XLike:

@@ -82,18 +82,15 @@ def _frame(frame: nw.DataFrame[Any]) -> Table:
 def _table_of_columns(X: XLike, keys: list[Hashable]) -> Table:
     names = tuple(map(str, keys))
     refuse_twice(names)
-    rows = _length(names[0], X[keys[0]]) if keys else 0
+    lengths = []
     for name, key in zip(names, keys, strict=True):
-        if (length := _length(name, X[key])) != rows:
-            must_be = f"as long as column {names[0]!r} ({rows} rows)"
-            raise InputError(sentence(f"Column {name!r}", must_be, f"{length} rows"))
-    return Table(names, True, rows, lambda place: X[keys[place]])
-
-
-def _length(name: str, column: object) -> int:
-    if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
-        raise InputError(sentence(f"Column {name!r}", "a sequence of values", type(column).__name__))
-    return len(column)
+        column = X[key]
+        sound = not isinstance(column, str | bytes) and hasattr(column, "__len__")
+        refuse_if(not sound, f"Column {name!r}", "a sequence of values", type(column).__name__)
+        lengths.append(len(column))
+        must_be = f"as long as column {names[0]!r} ({lengths[0]} rows)"
+        refuse_if(lengths[-1] != lengths[0], f"Column {name!r}", must_be, f"{lengths[-1]} rows")
+    return Table(names, True, lengths[0] if keys else 0, lambda place: X[keys[place]])
 
 
 def _numbered_names(width: int) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from mercer.errors import InputError, LeftOutWarning, MercerWarning, sentence, w
 from mercer.tables.cells import (
     EXACT,
     FIFTEEN,
+    FLOAT64,
     Cells,
     OddCells,
     Writing,
@@ -24,13 +25,11 @@ from mercer.tables.cells import (
 )
 from mercer.tables.dates import (
     CLOCK,
-    DAY_FIRST,
     DIGITS,
     DURATION,
+    EXAMPLES,
     FORMATS,
-    MONTH_FIRST,
     WORDS,
-    YEAR_FIRST,
     are_dates,
     find_format,
     looks_like_dates,
@@ -62,7 +61,7 @@ _INDEX, _UNNAMED = re.compile(r"__index_level_\d+__"), "Unnamed: 0"  # what pand
 _COUNTED = 10  # rows
 # Text of which this share reads as numbers or dates, and the rest does not, is a spoilt column.
 _SPOILT = 0.8
-_TRUTH = ("false", "true")
+_CORRECT = "Correct the value, or leave the cell empty."
 
 
 def interpret(
@@ -130,24 +129,26 @@ def interpret(
         words = kind == "category" and levels and _are_values(levels, style)
         return cells.without(is_word_for_missing) if words else cells
     said = cells.without(lambda text: is_word_for_missing(text) or (endless and is_endless(text)))
-    if kind is None and not said.levels:
+    texts = said.levels
+    if kind is None and not texts:
         return cells
-    if kind in {None, "number"} and said.levels and _are_truth(said.levels):
-        return said.read("truth", [float(text.lower() == "true") for text in said.levels])
+    if kind in {None, "number"} and texts and _are_truth(texts):
+        return said.read("truth", [float(text.lower() == "true") for text in texts])
     dates = _format_of(said, kind, writing, date_format)
     if kind == "date" or (kind is None and dates not in {None, DURATION}):
         return _dates(said, dates or "", trained=writing is not None)
-    if dates in {DURATION, CLOCK} and said.levels and kind in {None, "number"}:
-        days = [read_day(text, DURATION) for text in said.levels]
+    if dates in {DURATION, CLOCK} and texts and kind in {None, "number"}:
+        days = [read_day(text, DURATION) for text in texts]
         return said.read("number", _all_read(said, days, "durations such as 26:30:00"), Writing(DURATION))
-    unit = _unit_of(said, kind, writing)
-    own = replace(style, before=unit[0], after=unit[1])
-    values = [own.value(said, text) for text in said.levels]
-    if kind == "number" or not (None in values or any(map(_is_code, said.levels))):
-        if None in values:
-            raise _number_error(said, said.levels[values.index(None)], own, trained=trained)
-        return replace(_numbers(said, [v for v in values if v is not None], own), writing=Writing("", *unit))
-    if None in values and (len(said.levels) > 1 or said.numbers):
+    if writing is not None:
+        before, after = writing.before, writing.after
+    else:  # where numbers are asked for, most cells decide what stands around them
+        before, after = find_unit(texts) or (most_common_unit(said) if kind == "number" else ("", ""))
+    own = replace(style, before=before, after=after)
+    values = [own.value(said, text) for text in texts]
+    if kind == "number" or not (None in values or any(CODE.match(_bare(text)) for text in texts)):
+        return _numbers(said, values, own, trained=trained)
+    if None in values and (len(texts) > 1 or said.numbers):
         return replace(cells, odd=_find_odd(said, own, strict=strict))
     return cells
 
@@ -156,28 +157,13 @@ def _format_of(cells: Cells, kind: str | None, writing: Writing | None, date_for
     """The format of dates: found, or that of training, unless one is said that all new cells have."""
     if writing is None:
         return find_format(cells, date_format)
-    if kind == "date" and date_format is not None and are_dates(cells.levels, date_format):
-        return date_format
-    return writing.dates
+    said = kind == "date" and date_format is not None and are_dates(cells.levels, date_format)
+    return date_format if said else writing.dates
 
 
-def _unit_of(cells: Cells, kind: str | None, writing: Writing | None) -> tuple[str, str]:
-    """What stands around numbers: in every cell, or in training; in most cells where numbers are asked for."""
-    if writing is not None:
-        return writing.before, writing.after
-    found = find_unit(cells.levels)
-    return found or (most_common_unit(cells) if kind == "number" else ("", ""))
-
-
-def _is_code(text: str) -> bool:
-    """Whether a number begins with a zero that a number would not have."""
-    bare = bare_number(text)
-    return bare is not None and bool(CODE.match(bare[0]))
-
-
-def _looks_like_a_number(text: str) -> bool:
-    bare = bare_number(text)
-    return bare is not None and bool(LOOSE.fullmatch(bare[0])) and not CODE.match(bare[0])
+def _bare(text: str) -> str:
+    """A number without what stands around it; empty where there is no number."""
+    return (bare_number(text) or ("",))[0]
 
 
 def _dates(cells: Cells, form: str, *, trained: bool) -> Cells:
@@ -185,22 +171,22 @@ def _dates(cells: Cells, form: str, *, trained: bool) -> Cells:
     days = [read_day(text, form) for text in cells.levels]
     if trained and form not in {CLOCK, DURATION}:
         days = [read_day(text) if day is None else day for text, day in zip(cells.levels, days, strict=True)]
-    such = {DAY_FIRST: "31.12.2024", MONTH_FIRST: "12/31/2024", YEAR_FIRST: "2024/12/31", CLOCK: "23:59"}.get(form)
-    such = such or {"": "2024-12-31", DIGITS: "20241231"}.get(form) or f"in the format {form}"
-    must_be = ("times of day" if form == CLOCK else "dates") + (" " if such.startswith("in") else " such as ") + such
+    such = f" such as {EXAMPLES[form]}" if form in EXAMPLES else f" in the format {form}"
+    must_be = ("times of day" if form == CLOCK else "dates") + such
     return cells.read("date", _all_read(cells, days, must_be), Writing(form))
 
 
 def _interpret_typed(cells: Cells, kind: str | None) -> Cells:
     """Cells that are no text, where they can be of the kind; whole numbers such as 20201231 are dates."""
-    if kind in {None, "date"} and cells.family == "number" and _may_be_digits(cells.present):
-        digits = text_cells(cells.name, map(number_text, cells.present))
+    values = cells.present
+    if kind in {None, "date"} and cells.family == "number" and len(values) and _may_be_digits(values):
+        digits = text_cells(cells.name, map(number_text, values))
         if are_dates(digits.levels, DIGITS) and (kind == "date" or find_format(digits) == DIGITS):
             days = np.full(len(cells), np.nan)
             days[~cells.missing] = np.array([read_day(text, DIGITS) for text in digits.levels])[digits.values]
             return replace(cells, family="date", values=days, writing=Writing(DIGITS))
     fits = {"number": {"number", "truth"}, "date": {"date"}}.get(kind or "", {cells.family})
-    if cells.family not in fits and not cells.missing.all():
+    if cells.family not in fits and len(values):
         must_be = "numbers" if kind == "number" else "dates, or text such as '2024-12-31'"
         raise cells.cell_error(must_be, int(np.argmin(cells.missing)))
     return cells
@@ -208,7 +194,7 @@ def _interpret_typed(cells: Cells, kind: str | None) -> Cells:
 
 def _may_be_digits(values: Array) -> bool:
     """Whether all are whole numbers between 19000101 and 20991231."""
-    return len(values) > 0 and bool(((values >= 19000101) & (values <= 20991231) & (values == np.floor(values))).all())
+    return bool(((values >= 19000101) & (values <= 20991231) & (values == np.floor(values))).all())
 
 
 def _are_values(levels: Sequence[str], style: NumberStyle) -> bool:
@@ -220,24 +206,25 @@ def _are_values(levels: Sequence[str], style: NumberStyle) -> bool:
 
 
 def _are_truth(levels: Sequence[str]) -> bool:
-    return all(text.lower() in _TRUTH for text in levels)
+    return all(text.lower() in {"true", "false"} for text in levels)
 
 
-def _all_read(cells: Cells, values: Sequence[float | None], must_be: str) -> list[float]:
-    for text, value in zip(cells.levels, values, strict=True):
-        if value is None:
-            raise cells.cell_error(must_be, text, "Correct the value, or leave the cell empty.")
+def _all_read(cells: Cells, values: list[float | None], must_be: str) -> list[float]:
+    if None in values:
+        raise cells.cell_error(must_be, cells.levels[values.index(None)], _CORRECT)
     return [value for value in values if value is not None]
 
 
-def _numbers(cells: Cells, values: list[float], style: NumberStyle) -> Cells:
+def _numbers(cells: Cells, given: list[float | None], style: NumberStyle, *, trained: bool) -> Cells:
+    if None in given:
+        raise _number_error(cells, cells.levels[given.index(None)], style, trained=trained)
+    values = [value for value in given if value is not None]
     for text, value in zip(cells.levels, values, strict=True):
         if abs(value) == float("inf"):
-            must_be = "numbers below 1.8e308 in absolute value (the float64 range)"
-            raise cells.cell_error(must_be, text, "Correct the value, or leave the cell empty.")
+            raise cells.cell_error(FLOAT64, text, _CORRECT)
         if abs(value) >= EXACT and style.rounds(text):
             raise cells.cell_error(FIFTEEN, text, "Drop the column with $drop, or keep it as text with $category.")
-    return cells.read("number", values)
+    return cells.read("number", values, Writing("", style.before, style.after))
 
 
 def _number_error(cells: Cells, text: str, style: NumberStyle, *, trained: bool) -> InputError:
@@ -248,7 +235,7 @@ def _number_error(cells: Cells, text: str, style: NumberStyle, *, trained: bool)
     if is_endless(text):
         return _infinite_error(cells, np.array([is_endless(text) for text in cells.levels]))
     if not LOOSE.fullmatch(text):
-        return cells.cell_error("numbers", text, "Correct the value, or leave the cell empty.")
+        return cells.cell_error("numbers", text, _CORRECT)
     marks = {"": "no thousands separator", ",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
     between = marks[style.thousands] + " between thousands" * bool(style.thousands)
     sign = "point" if style.decimal == "." else "comma"
@@ -262,33 +249,32 @@ def _find_odd(cells: Cells, style: NumberStyle, *, strict: bool) -> OddCells | N
 
     Numbers in several formats are refused, whatever is said, instead of guessing.
     """
-    numbers = np.array([style.value(cells, text) is not None for text in cells.levels])
-    loose = np.array([bool(LOOSE.fullmatch(text)) for text in cells.levels])
-    endless = np.array([is_endless(text) for text in cells.levels])
+    texts, counts = cells.levels, cells.counts
+    numbers = np.array([style.value(cells, text) is not None for text in texts])
+    loose = np.array([bool(LOOSE.fullmatch(text)) for text in texts])
+    endless = np.array([is_endless(text) for text in texts])
     if (numbers | endless).all():
         if strict:
             raise _infinite_error(cells, endless)
         return _count_odd(cells, "finite numbers", numbers)
     if loose.all():
-        text = cells.levels[int(np.argmin(numbers))]
         hint = "Set the format with $style, or use $category."
-        raise cells.cell_error("numbers in one format", text, hint)
-    total = cells.counts.sum()
-    if not (len(cells.levels) > MOST_LEVELS or len(cells.levels) > total / 2):
+        raise cells.cell_error("numbers in one format", texts[int(np.argmin(numbers))], hint)
+    total = counts.sum()
+    if not (len(texts) > MOST_LEVELS or len(texts) > total / 2):
         return None
-    forms = [np.array([read_day(text, form) is not None for text in cells.levels]) for form in FORMATS]
+    forms = [np.array([read_day(text, form) is not None for text in texts]) for form in FORMATS]
     days = np.any(forms, axis=0)
     dates = "dates", days
     if days.all():
-        dates = "dates in one format", max(forms, key=lambda fits: int(cells.counts[fits].sum()))
+        dates = "dates in one format", max(forms, key=lambda fits: int(counts[fits].sum()))
     for many, (what, fits) in ((numbers, ("numbers", numbers)), (days, dates), (loose, ("numbers", loose))):
-        if cells.counts[many].sum() < _SPOILT * total:
-            continue
-        if not strict:
-            return _count_odd(cells, what, fits)
-        must_be = f"{what} in every row ({100 * cells.counts[fits].sum() / total:.3g} % are)"
-        hint = "Correct the value, leave the cell empty, or use $category."
-        raise cells.cell_error(must_be, cells.levels[int(np.argmin(fits))], hint)
+        if counts[many].sum() >= _SPOILT * total:
+            if not strict:
+                return _count_odd(cells, what, fits)
+            must_be = f"{what} in every row ({100 * counts[fits].sum() / total:.3g} % are)"
+            hint = "Correct the value, leave the cell empty, or use $category."
+            raise cells.cell_error(must_be, texts[int(np.argmin(fits))], hint)
     return None
 
 
@@ -344,10 +330,8 @@ def decide(cells: Cells, asked: str | None, *, rows_counted: bool = False) -> tu
         return asked, "set by the user"  # type: ignore[return-value]  # settings are checked when they are made
     if rows_counted and (name_rows := _names_of_rows(cells)):
         return "identifier", f"{name_rows}; to keep them, set the kind to number"
-    if cells.declared:
-        return "category", "categorical in the table"
-    if cells.family == "truth":
-        return "category", "true or false"
+    if cells.declared or cells.family == "truth":
+        return "category", "categorical in the table" if cells.declared else "true or false"
     if cells.family == "number":
         return "number", _number_reason(cells)
     if cells.family == "date":
@@ -392,6 +376,7 @@ def odd_warning(column: Column, cells: Cells) -> MercerWarning | None:
 
 def warn_of_left_out(column: Column, cells: Cells) -> None:
     """Warn of a column that is left out and may be what the target follows."""
+    distinct = len(cells.levels)
     if column.why.startswith(ROW_NUMBERS):
         what, hint = "it counts the rows", "To keep it, use $as_number."
     elif column.why.startswith(PANDAS_INDEX):
@@ -401,7 +386,7 @@ def warn_of_left_out(column: Column, cells: Cells) -> None:
         return
     elif looks_like_dates(cells.levels):
         what, hint = "it looks like dates in a format that is not known", "Set $date_format, or use $as_text."
-    elif 2 * sum(map(_looks_like_a_number, cells.levels)) > len(cells.levels):
+    elif 2 * sum(1 for bare in map(_bare, cells.levels) if LOOSE.fullmatch(bare) and not CODE.match(bare)) > distinct:
         what = "most of its values look like numbers"
         hint = "If the column is numeric, correct the other values; to keep it as text, use $as_text."
     else:
@@ -424,15 +409,15 @@ def _number_reason(cells: Cells) -> str:
         return WORDS[DURATION]
     if writing.before or writing.after:
         return f"numbers in {writing.before or writing.after}"
-    if not (cells.present == np.floor(cells.present)).all():
+    values = np.unique(cells.present)
+    if not (values == np.floor(values)).all():
         return "numbers"
-    distinct = len(np.unique(cells.present))
-    few = f"whole numbers, {distinct} distinct; if these are codes, set the kind to category"
-    return few if distinct <= _FEW else "whole numbers"
+    few = f"whole numbers, {len(values)} distinct; if these are codes, set the kind to category"
+    return few if len(values) <= _FEW else "whole numbers"
 
 
 def _decide_text(cells: Cells) -> tuple[Kind, str]:
-    present, distinct = int(cells.counts.sum()), len(cells.levels)
+    present, distinct = len(cells.present), len(cells.levels)
     if distinct > MOST_LEVELS or distinct > present / 2:
         words = words_in(cells.levels)
         if distinct > present / 2 and words >= FEWEST_WORDS:

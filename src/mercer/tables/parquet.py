@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,14 +15,15 @@ from mercer.errors import InputError, MemoryRefusal, refuse_if, sentence
 from mercer.runtime import promise, readable
 from mercer.runtime.disk import SourceStamp
 from mercer.runtime.resources import available_bytes
-from mercer.tables.cells import OddCells, Where, short
+from mercer.tables.cells import short
 from mercer.tables.delimited import refuse_twice
 from mercer.tables.values import ENDLESS_TEXTS, MISSING_WORDS
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow.parquet import ColumnChunkMetaData, ParquetFile
+    from pyarrow.parquet import ColumnChunkMetaData, ColumnSchema, ParquetFile
 
+Names: TypeAlias = Sequence[str] | None
 _AT_ONCE = 50_000  # rows of a block
 # Bytes of memory for each cell of a table that is held: 38 to 52 for numbers, less for the codes of texts, measured on
 # a million rows; for each byte of texts in a row group, which are held compressed, encoded and as a dictionary; and for
@@ -48,13 +50,22 @@ def pyarrow(what: str) -> Any:
     return pa
 
 
-def parquet_file(path: str | Path) -> ParquetFile:
-    """A Parquet file, whose pages are read when they are needed."""
+@contextmanager
+def _refuse_damage(what: str, is_what: str = "is a damaged") -> Iterator[None]:
+    """What pyarrow raises inside as one sentence."""
     package = pyarrow("Parquet")
     try:
+        yield
+    except (InputError, MemoryRefusal):
+        raise
+    except (package.ArrowException, OSError, ValueError, TypeError, MemoryError) as problem:
+        raise InputError(f"{what} {is_what} Parquet file: {one_line(problem)}.") from None
+
+
+def parquet_file(path: str | Path) -> ParquetFile:
+    """A Parquet file, whose pages are read when they are needed."""
+    with _refuse_damage(repr(Path(path).name), "is not a readable"):
         return _file(path)
-    except (package.ArrowException, OSError, ValueError) as problem:
-        raise InputError(f"{Path(path).name!r} is not a readable Parquet file: {one_line(problem)}.") from None
 
 
 def _file(source: str | Path | bytes, coded: Sequence[str] = ()) -> ParquetFile:
@@ -72,11 +83,7 @@ def _file(source: str | Path | bytes, coded: Sequence[str] = ()) -> ParquetFile:
 
 
 def blocks_of(
-    source: str | Path | bytes,
-    what: str,
-    at_once: int,
-    columns: Sequence[str] | None = None,
-    groups: Sequence[int] | None = None,
+    source: str | Path | bytes, what: str, at_once: int, columns: Names = None, groups: Sequence[int] | None = None
 ) -> Iterator[pa.Table]:
     """The rows of a Parquet file as tables of pyarrow's, at most `at_once` rows each, with texts as dictionaries.
 
@@ -97,51 +104,44 @@ def blocks_of(
     groups : sequence of int, default=None
         Some of the row groups.
     """
-    package = pyarrow("Parquet")
-    try:
+    with _refuse_damage(what):
         with _file(source) as file:
-            names = [str(name) for name in file.schema_arrow.names] if columns is None else list(columns)
+            names = list(file.schema_arrow.names if columns is None else columns)
             groups = range(file.metadata.num_row_groups) if groups is None else groups
-            texts = [_texts_in(file, group, set(names)) for group in groups]
-        delta = {path for chunks in texts for path, chunk in chunks.items() if _is_delta(chunk)}
-        with _file(source, sorted({path for chunks in texts for path in chunks} - delta)) as file:
+            texts = [_texts_in(file, group, {*names}) for group in groups]
+        pairs = [pair for chunks in texts for pair in chunks.items()]
+        # texts stored by how they differ from each other, which pyarrow cannot read as a dictionary
+        delta = {path for path, chunk in pairs if any(encoding.startswith("DELTA") for encoding in chunk.encodings)}
+        with _file(source, sorted({path for path, _ in pairs} - delta)) as file:
             for group, chunks in zip(groups, texts, strict=True):
                 yield from _group_blocks(file, group, names, chunks, what, at_once)
-    except (package.ArrowException, OSError) as problem:
-        raise InputError(f"{what} is a damaged Parquet file: {one_line(problem)}.") from None
 
 
-def _chunks(file: ParquetFile, group: int, places: Sequence[int]) -> list[ColumnChunkMetaData]:
-    """What the footer says of columns of a row group.
+def _leaves(file: ParquetFile) -> list[ColumnSchema]:
+    """The columns as they are stored, those inside of lists and the like, too."""
+    return [file.schema.column(place) for place in range(file.metadata.num_columns)]
+
+
+def _holds_texts(leaf: ColumnSchema) -> bool:
+    """Whether a column holds texts or bytes."""
+    return bool(leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL")
+
+
+def _chunks(file: ParquetFile, group: int, leaves: dict[int, ColumnSchema]) -> list[ColumnChunkMetaData]:
+    """What the footer says of columns of a row group, which are given by place.
 
     One row is read first: pyarrow refuses to read a chunk whose description is damaged, but ends the process where it
     is asked for it.
     """
-    next(file.iter_batches(1, row_groups=[group], columns=[file.schema.column(place).path for place in places]), None)
-    return [file.metadata.row_group(group).column(place) for place in places]
+    next(file.iter_batches(1, row_groups=[group], columns=[leaf.path for leaf in leaves.values()]), None)
+    return [file.metadata.row_group(group).column(place) for place in leaves]
 
 
-def _texts_in(file: ParquetFile, group: int, names: Collection[str]) -> dict[str, ColumnChunkMetaData]:
+def _texts_in(file: ParquetFile, group: int, names: set[str]) -> dict[str, ColumnChunkMetaData]:
     """What the footer says of the texts and bytes in these columns of a row group, by path: a name, or `name.item`."""
-    paths = {place: file.schema.column(place).path for place in _text_leaves(file)}
-    places = [place for place, path in paths.items() if path in names or path.partition(".")[0] in names]
-    chunks = _chunks(file, group, places) if places else []
-    return {paths[place]: chunk for place, chunk in zip(places, chunks, strict=True)}
-
-
-def _text_leaves(file: ParquetFile) -> list[int]:
-    """The places of columns of texts or bytes; those inside of lists and the like, too."""
-    leaves = map(file.schema.column, range(file.metadata.num_columns))
-    return [
-        place
-        for place, leaf in enumerate(leaves)
-        if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
-    ]
-
-
-def _is_delta(chunk: ColumnChunkMetaData) -> bool:
-    """Whether texts are stored by how they differ from each other, which pyarrow cannot read as a dictionary."""
-    return any(encoding.startswith("DELTA") for encoding in chunk.encodings)
+    texts = {place: leaf for place, leaf in enumerate(_leaves(file)) if _holds_texts(leaf)}
+    texts = {place: leaf for place, leaf in texts.items() if names & {leaf.path, leaf.path.partition(".")[0]}}
+    return dict(zip((leaf.path for leaf in texts.values()), _chunks(file, group, texts) if texts else (), strict=True))
 
 
 def _group_blocks(
@@ -158,11 +158,9 @@ def _group_blocks(
     promise(_PER_BYTE * sum(sizes), reading, _SMALLER)
     texts = [name for name in names if name in chunks]
     coded = [name for name in texts if pa.types.is_dictionary(file.schema_arrow.field(name).type)]
-    held: dict[str, pa.ChunkedArray] = {}
-    if coded:
-        table = file.read_row_group(group, columns=coded)
-        table.validate(full=True)  # text that is not UTF-8 raises pyarrow's own ArrowInvalid
-        held = {name: table.column(name) for name in coded}
+    table = file.read_row_group(group, columns=coded)
+    table.validate(full=True)  # text that is not UTF-8 raises pyarrow's own ArrowInvalid
+    held = {name: table.column(name) for name in coded}
     held |= {name: _recode(file, group, name, chunks[name], reading) for name in texts if name not in coded}
     done = 0
     for batch in file.iter_batches(at_once, row_groups=[group], columns=[name for name in names if name not in held]):
@@ -213,18 +211,13 @@ def files_of(folder: Path, *, needed: bool = True) -> list[Path]:
 
 def read_parquet(raw: bytes, what: str, too_large: str) -> tuple[pa.Table, frozenset[str]]:
     """The table of pyarrow's that the bytes of a Parquet file are, and the columns that it declares as categories."""
-    package = pyarrow("Parquet")
-    try:
+    with _refuse_damage(what):
         with _file(raw) as file:
             names, declared = refuse_twice(file.schema_arrow.names, what), declared_categories(file.schema_arrow)
             longest = max((file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)), default=0)
             promise(bytes_held(file), f"Reading {what}", too_large)
             tables = [file.schema_arrow.empty_table()] if not longest else list(blocks_of(raw, what, longest))
-        return package.concat_tables(tables).rename_columns(names), declared
-    except (InputError, MemoryRefusal):
-        raise
-    except (package.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
-        raise InputError(f"{what} is a damaged Parquet file: {one_line(error)}.") from None
+        return pyarrow("Parquet").concat_tables(tables).rename_columns(names), declared
 
 
 def declared_categories(schema: pa.Schema) -> frozenset[str]:
@@ -236,11 +229,11 @@ def declared_categories(schema: pa.Schema) -> frozenset[str]:
 
 def bytes_held(file: ParquetFile) -> int:
     """Bytes of memory that all rows of a Parquet file take, by its footer, as a table of pyarrow's."""
-    texts, places, count = set(_text_leaves(file)), range(file.metadata.num_columns), 0
-    cells = [_PER_CELL + file.schema.column(place).length for place in places]
+    leaves, count = dict(enumerate(_leaves(file))), 0
     for group in range(file.metadata.num_row_groups):
-        for place, chunk in enumerate(_chunks(file, group, places)):
-            count += cells[place] * chunk.num_values + _PER_BYTE * chunk.total_uncompressed_size * (place in texts)
+        for leaf, chunk in zip(leaves.values(), _chunks(file, group, leaves), strict=True):
+            stored = _PER_BYTE * chunk.total_uncompressed_size * _holds_texts(leaf)
+            count += (_PER_CELL + leaf.length) * chunk.num_values + stored
     return count
 
 
@@ -279,13 +272,13 @@ def _drop_unused(chunk: pa.DictionaryArray) -> pa.DictionaryArray:
     return DictionaryArray.from_arrays(used.indices, chunk.dictionary.take(used.dictionary))
 
 
-def _compact(table: pa.Table) -> pa.Table:
+def compact(table: pa.Table) -> pa.Table:
     """A table whose dictionaries hold nothing that no row has: what is cut out of a block must not keep the block."""
     import pyarrow as pa
 
     for place, column in enumerate(table.columns):
         if pa.types.is_dictionary(column.type):
-            cut = pa.chunked_array([_drop_unused(chunk) for chunk in column.chunks], column.type)
+            cut = pa.chunked_array([*map(_drop_unused, column.chunks)], column.type)
             table = table.set_column(place, table.column_names[place], cut)
     return table
 
@@ -293,31 +286,6 @@ def _compact(table: pa.Table) -> pa.Table:
 def one_line(error: BaseException) -> str:
     """What an error of another library says, short and without a full stop."""
     return short(str(error), 150).rstrip(".")
-
-
-@dataclass(frozen=True, eq=False)
-class Survey:
-    """What one look at a long table brings back.
-
-    Attributes
-    ----------
-    sample : pyarrow.Table
-        Rows at even distances.
-    rows : ndarray of int
-        Their numbers.
-    whole : pyarrow.Table
-        All rows of a few columns.
-    gaps : dict of str to pair of ndarray of bool
-        For each column that was to be looked at: which rows are blank there, and which say NA or the like.
-    infinite : dict of str to OddCells
-        Columns of numbers of which some, in the sample or not, are infinite.
-    """
-
-    sample: pa.Table
-    rows: Array
-    whole: pa.Table
-    gaps: dict[str, tuple[Array, ...]]
-    infinite: dict[str, OddCells]
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,9 +314,9 @@ class LongTable:
     ...     path = Path(folder) / "t.parquet"
     ...     parquet.write_table(pa.table({"x": range(1000), "y": range(1000)}), path)
     ...     table = LongTable.find(str(path), above=500)
-    ...     survey = table.survey(["y"], [], 10)
-    >>> table.rows, survey.sample.num_rows, survey.whole.num_rows
-    (1000, 10, 1000)
+    ...     blocks = list(table.blocks(["y"]))
+    >>> table.rows, blocks[0].num_rows
+    (1000, 1000)
     """
 
     files: tuple[SourceStamp, ...]
@@ -375,8 +343,7 @@ class LongTable:
     def open(path: Path) -> LongTable:
         """A Parquet file, or the files of a directory; only what their footers say is read."""
         files = files_of(path)
-        stamps = tuple(map(SourceStamp.of, files))
-        schemas, sizes = [], []
+        stamps, schemas, sizes = tuple(map(SourceStamp.of, files)), [], []
         for file in files:
             with parquet_file(file) as held:
                 schema, metadata = held.schema_arrow, held.metadata
@@ -415,41 +382,6 @@ class LongTable:
             yield from blocks_of(file.path, repr(Path(file.path).name), _AT_ONCE, columns)
             file.check()
 
-    def survey(self, whole: Sequence[str], looked_at: Collection[str], count: int, *, endless: bool = False) -> Survey:
-        """One pass: a sample of about `count` rows, some columns whole, and where others have gaps.
-
-        `endless`: infinite numbers are gaps, too.
-        """
-        import pyarrow as pa
-
-        step = max(1, self.rows // count)
-        samples, kept, row = [], [], 0
-        infinite: dict[str, OddCells] = {}
-        gaps: dict[str, list[tuple[Array, Array]]] = {name: [] for name in looked_at}
-        for block in self.blocks(self.names):
-            samples.append(_compact(block.take(np.arange(-row % step, block.num_rows, step))))
-            kept.append(_compact(block.select(list(whole))))
-            for name, found in gaps.items():
-                found.append(_gaps(block.column(name), endless=endless))
-            for name in self.names:
-                if pa.types.is_floating(block.column(name).type):
-                    before = infinite.get(name, OddCells("finite numbers", 0, 0, ""))
-                    infinite[name] = _add_infinite(before, block.column(name).to_numpy(), Where(self.what), row)
-            row += block.num_rows
-        joined = {name: tuple(map(np.concatenate, zip(*found, strict=True))) for name, found in gaps.items()}
-        odd = {name: cells for name, cells in infinite.items() if cells.count}
-        return Survey(pa.concat_tables(samples), np.arange(0, row, step), pa.concat_tables(kept), joined, odd)
-
-
-def _add_infinite(before: OddCells, values: Array, where: Where, row: int) -> OddCells:
-    """The count of infinite numbers with those of a block added, whose first row has this number."""
-    places = np.flatnonzero(np.isinf(values)).tolist()
-    first = before.first
-    if places and not first:
-        first = f"{str(values[places[0]])!r} in {where(row + places[0])}"
-    total = before.total + int((~np.isnan(values)).sum())
-    return replace(before, count=before.count + len(places), total=total, first=first)
-
 
 def _is_parquet(path: Path) -> bool:
     try:
@@ -459,7 +391,7 @@ def _is_parquet(path: Path) -> bool:
         return False  # whoever reads it says why
 
 
-def _gaps(column: pa.ChunkedArray, *, endless: bool) -> tuple[Array, Array]:
+def gaps_in(column: pa.ChunkedArray, *, endless: bool) -> tuple[Array, Array]:
     """Cells that are null, NaN or blank (or infinite), and those with a word for missing."""
     from pyarrow import array, compute, types
 

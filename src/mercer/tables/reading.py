@@ -96,18 +96,10 @@ class Reading:
 
 def read_table(
     source: str,
+    how: Rules | None = None,
     *,
-    kinds: Mapping[str, str] | None = None,
-    unused: Collection[str] = (),
-    only_kinds: bool = False,
     separator: str | None = None,
-    decimal: str | None = None,
-    style: NumberStyle | None = None,
-    infinite: str = "refuse",
-    writings: Mapping[str, Writing] | None = None,
-    date_format: str | None = None,
     encoding: str | None = None,
-    strict: bool | Collection[str] = True,
     too_large: str = "Read fewer rows at a time.",
 ) -> Reading:
     r"""Read a table from a file, a pipe or a device, or from standard input if `source` is "-".
@@ -119,27 +111,12 @@ def read_table(
     ----------
     source : str
         A path, or "-".
-    kinds : dict, default=None
-        `number`, `category`, `date` or `text` for columns whose cells do not say it themselves.
-    unused : collection of str, default=()
-        Columns that are not looked at.
-    only_kinds : bool, default=False
-        Whether the columns that `kinds` does not name are not looked at, either.
-    separator, decimal : str, default=None
-        What stands between cells, and the decimal sign; None finds out, and refuses what could be either.
-    style : NumberStyle, default=None
-        How the training table writes numbers: what contradicts it is refused, unless `decimal` says otherwise.
-    infinite : {"refuse", "missing"}, default="refuse"
-        What becomes of infinite numbers.
-    writings : dict, default=None
-        How the texts of columns wrote numbers and dates in training.
-    date_format : str, default=None
-        A format of strptime that dates may have.
+    how : Rules, default=None
+        What is known about its columns.
+    separator : str, default=None
+        What stands between cells; None finds out, and refuses what could be either.
     encoding : str, default=None
         Of a text file; None takes UTF-8, UTF-16 or Windows-1252, and tells if it is not the first.
-    strict : bool or collection of str, default=True
-        Whether columns of numbers or dates with a few other cells, or infinite ones, are refused, or which; otherwise
-        they are texts that know what is odd.
     too_large : str
         What to do where the table does not fit in memory, for the refusal.
 
@@ -161,9 +138,9 @@ def read_table(
     >>> table.notes
     ("Column 'size': 'NA' (1) taken as missing.", 'Numbers have decimal commas.')
     """
+    how = how or Rules()
     raw, what = _bytes(source, too_large)
-    endless, dates = infinite == "missing", check_format(date_format)
-    how = Rules(kinds or {}, unused, only_kinds, decimal, style, endless, writings or {}, dates, strict)
+    check_format(how.date_format)
     if raw[:4] == b"PAR1":
         cells, declared = read_parquet(raw, what, too_large)
         return arrow_reading(cells, what, how, declared)
@@ -174,7 +151,30 @@ def read_table(
 
 @dataclass(frozen=True)
 class Rules:
-    """What was said about the columns of a table; the attributes are the parameters of `read_table`."""
+    """What is known about the columns of a table.
+
+    Attributes
+    ----------
+    kinds : dict
+        `number`, `category`, `date` or `text` for columns whose cells do not say it themselves.
+    unused : collection of str
+        Columns that are not looked at.
+    only_kinds : bool
+        Whether the columns that `kinds` does not name are not looked at, either.
+    decimal : str or None
+        The decimal sign; None finds out, and refuses what could be either.
+    style : NumberStyle or None
+        How the training table writes numbers: what contradicts it is refused, unless `decimal` says otherwise.
+    endless : bool
+        Whether infinite numbers are taken as missing.
+    writings : dict
+        How the texts of columns wrote numbers and dates in training.
+    date_format : str or None
+        A format of strptime that dates may have.
+    strict : bool or collection of str
+        Whether columns of numbers or dates with a few other cells, or infinite ones, are refused, or which; otherwise
+        they are texts that know what is odd.
+    """
 
     kinds: Mapping[str, str] = field(default_factory=dict)
     unused: Collection[str] = ()
@@ -191,22 +191,16 @@ class Rules:
         return [name for name in names if name not in self.unused and (name in self.kinds or not self.only_kinds)]
 
     def reading(
-        self,
-        raw: dict[str, Raw],
-        where: Where,
-        kind: str,
-        notes: Sequence[str] = (),
-        declared: frozenset[str] = frozenset(),
+        self, raw: dict[str, Raw], where: Where, kind: str, notes: Iterable[str] = (), declared: Collection[str] = ()
     ) -> Reading:
         """Columns as the file has them by what their cells mean: one way for CSV, TSV and Parquet."""
-        used = self.used_columns(raw)
-        read = {name: _cells(name, raw[name], where, endless=self.endless) for name in used}
+        read = {name: _cells(name, raw[name], where, endless=self.endless) for name in self.used_columns(raw)}
         read = {name: replace(cells, declared=name in declared) for name, cells in read.items()}
         trained = self.style is not None and self.decimal is None
         style = self.style if trained else NumberStyle.from_settings(self.decimal)
-        told, last = list(notes), []
+        told, last = list(notes), list[str]()
         if style is None:
-            style = find_style(read[name] for name in used if self.kinds.get(name, "number") == "number")
+            style = find_style(cells for name, cells in read.items() if self.kinds.get(name, "number") == "number")
             last = [_FOUND[style]] if style in _FOUND else []
         for name, cells in read.items():
             kind_of = self.kinds.get(name)
@@ -249,11 +243,11 @@ def _objects(column: pa.ChunkedArray) -> list[object]:
 
 def _reading_notes(cells: Cells) -> list[str]:
     """How the texts of a column were read, where that is not obvious."""
-    writing = cells.writing
-    if writing.dates:
-        return [f"Column {cells.name!r}: read as {WORDS.get(writing.dates, f'dates in the format {writing.dates}')}."]
-    around = writing.before or writing.after
-    return [f"Column {cells.name!r}: read as numbers, {around!r} left out."] if around else []
+    dates, around = cells.writing.dates, cells.writing.before or cells.writing.after
+    if not (dates or around):
+        return []
+    said = WORDS.get(dates, f"dates in the format {dates}") if dates else f"numbers, {around!r} left out"
+    return [f"Column {cells.name!r}: read as {said}."]
 
 
 def arrow_reading(

@@ -57,9 +57,9 @@ class NumberStyle:
 
     def __post_init__(self) -> None:
         refuse_if(self.decimal not in {".", ","}, "decimal of TableEncoder", "'.' or ','", repr(self.decimal))
-        if self.thousands not in {"", ".", ",", "'", " "} or self.thousands == self.decimal:
-            must_be = "'', '.', ',', \"'\" or ' ', and not the decimal sign"
-            raise InputError(sentence("thousands of TableEncoder", must_be, repr(self.thousands)))
+        must_be = "'', '.', ',', \"'\" or ' ', and not the decimal sign"
+        odd = self.thousands not in {"", ".", ",", "'", " "} - {self.decimal}
+        refuse_if(odd, "thousands of TableEncoder", must_be, repr(self.thousands))
 
     @classmethod
     def from_settings(cls, decimal: str | None, thousands: str | None = None) -> NumberStyle | None:
@@ -77,9 +77,7 @@ class NumberStyle:
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         point = re.escape(self.decimal)
-        whole = "[0-9]+"
-        if self.thousands:
-            whole = f"(?:[0-9]{{1,3}}(?:{re.escape(self.thousands)}[0-9]{{3}})+|[0-9]+)"
+        whole = rf"(?:[0-9]{{1,3}}(?:{re.escape(self.thousands)}[0-9]{{3}})+|[0-9]+)" if self.thousands else "[0-9]+"
         return re.compile(f"[+-]?(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
     def read(self, text: str) -> float | None:
@@ -161,7 +159,7 @@ def bare_number(text: str) -> tuple[str, str, str] | None:
     if any(gap in number for gap in _GAPS):
         if not _GAPPED.fullmatch(number):
             return None
-        number = "".join(letter for letter in number if letter not in _GAPS)
+        number = re.sub(f"[{_GAPS}]", "", number)
     minus = "-" if opened or (sign or inner or "+") in _MINUS else ""
     return minus + number + (exponent or ""), before or "", after or ""
 
@@ -180,10 +178,9 @@ def most_common_unit(cells: Cells) -> tuple[str, str]:
     """What stands around most numbers of a column."""
     found: Counter[tuple[str, str]] = Counter()
     for text, count in zip(cells.levels, cells.counts.tolist(), strict=True):
-        bare = bare_number(text)
-        if bare is not None:
-            found[bare[1], bare[2]] += count
-    return max(found, key=lambda unit: found[unit], default=("", ""))
+        if (bare := bare_number(text)) is not None:
+            found[bare[1:]] += count
+    return found.most_common(1)[0][0] if found else ("", "")
 
 
 def find_style(columns: Iterable[Cells]) -> NumberStyle | None:
@@ -221,12 +218,9 @@ def find_style(columns: Iterable[Cells]) -> NumberStyle | None:
         return NumberStyle(",", ".")
     if "1,234" in first and "." not in first:
         column, text = first["1,234"]
-        raise InputError(
-            f"Column {column.name!r} is ambiguous: {column.found(text)} may have a decimal comma or a thousands "
-            "separator.",
-            hint="Use $comma_or_point.",
-            column=column.name,
-        )
+        many = "may have a decimal comma or a thousands separator."
+        message = f"Column {column.name!r} is ambiguous: {column.found(text)} {many}"
+        raise InputError(message, hint="Use $comma_or_point.", column=column.name)
     if points is None:
         return None
     return NumberStyle(".", ",") if {"1,234", "1,234.5"} & set(first) else NumberStyle()
@@ -243,23 +237,20 @@ def _sign_examples(column: Cells) -> dict[str, str]:
     if find_unit(said) is None:
         return told
     for text in said:
-        bare = bare_number(text)
-        digits = "" if bare is None else bare[0].lower().lstrip("+-").partition("e")[0]
-        signs = [sign for sign in ".," if sign in digits]
+        digits = (bare_number(text) or ("",))[0].lower().lstrip("+-").partition("e")[0]
+        signs = sorted({".", ","}.intersection(digits), key=digits.rfind)
         if not signs:
             continue
-        last = max(signs, key=digits.rfind)
+        last = signs[-1]
         grouped = _GROUPS[last].fullmatch(digits)
         if digits.count(last) > 1:
             if not grouped:
                 return {}
-            told.setdefault({".": ",", ",": "."}[last], text)
-            if last == ",":
-                told.setdefault("1,234.5", text)
+            tells = [".", "1,234.5"] if last == "," else [","]
         elif len(signs) == 1 and grouped:
-            told.setdefault("1,234" if last == "," else "1.234", text)
+            tells = ["1,234" if last == "," else "1.234"]
         else:
-            told.setdefault(last, text)
-            if last == "." and len(signs) == 2:
-                told.setdefault("1,234.5", text)
+            tells = [".", "1,234.5"] if signs == [",", "."] else [last]
+        for sign in tells:
+            told.setdefault(sign, text)
     return told
