@@ -15,7 +15,7 @@ import pytest
 from pass_works import Moments, assert_same
 
 from mercer.errors import InputError, MemoryRefusal
-from mercer.runtime import memory
+from mercer.runtime import resources as memory
 from mercer.runtime.passes import PassCheckpoint, check_backend, run_pass
 from mercer.runtime.resources import threads
 from mercer.streaming.blocks import as_source

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.errors import InputError, MemoryRefusal
-from mercer.runtime import available_bytes, memory, promise, readable
+from mercer.runtime import available_bytes, promise, readable
+from mercer.runtime import resources as memory
 from refusals import refusal, tells
 
 
