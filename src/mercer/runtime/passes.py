@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
 from typing import Any, Protocol, TypeAlias
@@ -52,6 +52,10 @@ class Readable(Protocol):
 
     def blocks(self, at_once: int, start: int = 0) -> Iterator[Any]:
         """All rows in order from row `start` on."""
+        ...
+
+    def rest(self, start: int) -> Run:
+        """The parts with rows from row `start` on, each with how many of its rows come before."""
         ...
 
     def count(self, rows: int) -> None:
@@ -148,11 +152,6 @@ class Pass:
         what, verbose = told
         self.progress = Progress(what, source.rows, verbose, "rows", self.start)
 
-    def rest(self) -> list[tuple[Any, int]]:
-        """The parts that are not finished, each with the number of its rows that are."""
-        parts = [part for part in self.source.parts if part.rows is None or self.start < part.start + part.rows]
-        return [(part, max(0, self.start - part.start)) for part in parts]
-
     def end(self, state: State, rows: int) -> State:
         """All rows are in these sums."""
         self.source.count(rows)
@@ -224,23 +223,23 @@ def run_pass(
     """
     check_backend(backend)
     refuse_if(at_once < 1, "The number of rows of a block", "at least 1", at_once)
-    chosen = _resolve_backend(backend, source)
-    told = progress or "", 0 if progress is None else verbose
-    if chosen == "threads" and checkpoint is not None:
+    from mercer.runtime.dask import current_client, run_on_cluster  # which needs this module
+
+    if backend is None:
+        lazy = "distributed" in sys.modules and any(part.pieces for part in source.parts)
+        backend = (current_client() if lazy else None) or "serial"
+    if backend == "threads" and checkpoint is not None:
         raise InputError(
             'backend must be "serial" or Dask when checkpoint is given; got "threads". Use backend="serial", which is '
             "also multithreaded."
         )
+    told = progress or "", 0 if progress is None else verbose
     this = Pass(source, fold_rows, at_once, checkpoint, told)
     if source.rows is not None and this.start >= source.rows:
         return this.state
-    if chosen == "serial":
-        return _serial(this)
-    if chosen == "threads":
-        return _threads(this)
-    from mercer.runtime.dask import run_on_cluster
-
-    return run_on_cluster(this, chosen)
+    if backend in ("serial", "threads"):
+        return _serial(this) if backend == "serial" else _threads(this)
+    return run_on_cluster(this, backend)
 
 
 def check_backend(backend: Backend) -> None:
@@ -250,16 +249,6 @@ def check_backend(backend: Backend) -> None:
     if not isinstance(backend, str) or not (backend in {"serial", "threads", "dask"} or backend.startswith(_SCHEMES)):
         must_be = '"serial", "threads", "dask", the address of a scheduler ("tcp://..."), or a Client of Dask'
         raise InputError(sentence("backend", must_be, repr(backend)))
-
-
-def _resolve_backend(backend: Backend, source: Readable) -> Backend:
-    if backend is not None:
-        return backend
-    if "distributed" in sys.modules and any(hasattr(part, "pieces") for part in source.parts):
-        from mercer.runtime.dask import current_client
-
-        return current_client() or "serial"
-    return "serial"
 
 
 def _serial(this: Pass) -> State:
@@ -280,7 +269,7 @@ def _serial(this: Pass) -> State:
 
 def _threads(this: Pass) -> State:
     """Runs of consecutive parts, each on a thread; their sums are merged in order."""
-    lanes = runs(this.rest(), thread_count())
+    lanes = runs(this.source.rest(this.start), thread_count())
     size = sum(array.nbytes for array in this.state.values())
     way_out = 'Use backend="serial", which keeps one set of sums.'
     what = f"backend='threads' with {len(lanes)} threads, each with its own copy of the sums,"
@@ -288,25 +277,24 @@ def _threads(this: Pass) -> State:
     rows = [0] * len(lanes)
     states = [this.state, *(this.work.begin() for _ in lanes[1:])]
 
-    def do(lane: int) -> None:
-        rows[lane] = fold_parts(this.work, states[lane], lanes[lane], this.at_once, this.progress.step)
+    def fold(lane: int) -> None:
+        for count in fold_parts(this.work, states[lane], lanes[lane], this.at_once):
+            rows[lane] += count
+            this.progress.step(count)
 
-    run(do, range(len(lanes)))
+    run(fold, range(len(lanes)))
     return this.end(reduce(this.work.merge, states), this.start + sum(rows))
 
 
-def fold_parts(
-    work: PassWork, state: State, parts: Run, at_once: int, tell: Callable[[int], None] | None = None
-) -> int:
-    """Add the rows of consecutive parts to sums, in place, and return how many there were."""
-    rows = 0
+def fold_parts(work: PassWork, state: State, parts: Run, at_once: int, values: Sequence[Any] = ()) -> Iterator[int]:
+    """Add the rows of consecutive parts to sums, in place, block by block, and yield how many rows each block has.
+
+    `values`: what Dask has computed the pieces of a lazy part to be, which is then alone.
+    """
     for part, skip in parts:
-        for block in part.blocks(at_once, skip):
+        for block in part.blocks(at_once, skip, values):
             work.add(state, block)
-            rows += len(block)
-            if tell is not None:
-                tell(len(block))
-    return rows
+            yield len(block)
 
 
 def runs(parts: Run, count: int) -> list[Run]:

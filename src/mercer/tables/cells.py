@@ -323,7 +323,7 @@ def _date_cells(name: str, values: Array, where: Where) -> Cells:
 def _object_cells(name: str, cells: Sequence[Any], where: Where, *, declared: bool) -> Cells:
     missing = np.zeros(len(cells), dtype=bool)
     if set(map(type, cells)) != {str}:
-        missing = np.fromiter(map(_is_missing, cells), dtype=bool, count=len(cells))
+        missing = np.fromiter(map(is_missing, cells), dtype=bool, count=len(cells))
     present = [cell for cell, gone in zip(cells, missing, strict=True) if not gone] if missing.any() else cells
     families = {_family(kind) for kind in set(map(type, present))}
     if None in families and not declared:
@@ -362,7 +362,8 @@ def _digits(cell: float | Decimal) -> str:
     return format(cell, "f" if isinstance(cell, Decimal) else "d") if exact else _text(float(cell))
 
 
-def _is_missing(cell: object) -> bool:
+def is_missing(cell: object) -> bool:
+    """Whether a cell of any type stands for no value."""
     if isinstance(cell, float | np.floating):
         return bool(cell != cell)  # noqa: PLR0124 - only NaN differs from itself
     if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:  # pandas' own, which is not imported

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from operator import getitem
 from pathlib import Path
@@ -18,7 +18,6 @@ from mercer.data.rows import PerRow, XLike, YLike
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.runtime.dask import compute, delayed
 from mercer.streaming.blocks.arrays import (
-    array_part,
     as_frame,
     as_stored,
     fingerprint,
@@ -26,6 +25,7 @@ from mercer.streaming.blocks.arrays import (
     open_arrays,
     open_frame,
     open_npy,
+    read_arrays,
     read_frame,
     refuse_length,
 )
@@ -221,45 +221,18 @@ def _mark(first: Block) -> str:
     return digest.hexdigest()
 
 
-@dataclass(frozen=True, eq=False)
-class LazyPart:
-    """One partition.
-
-    Attributes
-    ----------
-    pieces : tuple
-        X, y, sample_weight and groups of it: Delayed objects, which must be computed first, arrays, or None.
-    start, rows : int
-        Where it begins in the whole table, and how many rows it has.
-    layout : Layout
-        The columns.
-    """
-
-    pieces: tuple[Lazy, ...]
-    start: int
-    rows: int
-    layout: Layout
-
-    def fill(self, values: Sequence[XLike]) -> Part:
-        """The part with what its pieces were computed to be."""
-        X, *others = values
-        if len(X) != self.rows:
-            raise InputError(
-                f"A partition of X changed its length between passes: {self.rows} rows, then {len(X)}. Make the "
-                "computation deterministic, or persist X."
-            )
-        Y, weights, keys = (None if other is None else np.asarray(other) for other in others)
-        frame = None if self.layout.names is None else as_frame(X)
-        if frame is None:
-            columns: Columns = (np.asarray(X), Y, weights, keys)
-        else:
-            columns = read_frame(frame, self.layout, (Y, weights, keys), self.start)
-        part = array_part(columns, self.layout, 0, self.rows)
-        return replace(part, start=self.start, number=self.start)
-
-    def blocks(self, at_once: int, skip: int = 0) -> Iterator[Block]:
-        """Its rows in order; computed now, by whatever Dask uses."""
-        return self.fill(compute(self.pieces)).blocks(at_once, skip)
+def _read_partition(part: Part, skip: int, at_once: int, X: XLike, *others: XLike) -> Iterator[Block]:
+    """The rows of one partition of Dask's, of which X, y, weights and groups were computed to be these."""
+    if len(X) != part.rows:
+        raise InputError(
+            f"A partition of X changed its length between passes: {part.rows} rows, then {len(X)}. Make the "
+            "computation deterministic, or persist X."
+        )
+    Y, weights, keys = (None if other is None else np.asarray(other) for other in others)
+    frame = None if part.layout.names is None else as_frame(X)
+    if frame is None:
+        return read_arrays((np.asarray(X), Y, weights, keys), part, skip, at_once)
+    return read_arrays(read_frame(frame, part.layout, (Y, weights, keys), part.start), part, skip, at_once)
 
 
 def open_collection(X: XLike, asked: RolesGiven) -> Source:
@@ -278,7 +251,7 @@ def open_collection(X: XLike, asked: RolesGiven) -> Source:
     _refuse_kinds(X, asked, others, tables)
     starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
     parts = tuple(
-        LazyPart(pieces, starts[place], lengths[place], layout)
+        Part(starts[place], lengths[place], layout, _read_partition, starts[place], pieces)
         for place, pieces in enumerate(zip(tables, *others, strict=True))
         if lengths[place]
     )

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from mercer.data.hashing import row_words
 from mercer.data.rows import Array
 from mercer.errors import InputError, refuse_if
+from mercer.runtime.dask import compute
 from mercer.runtime.passes import Backend, run_pass
 from mercer.runtime.resources import promise
 from mercer.streaming.blocks.table import Block, Columns, Layout, join, pick, regroup
 
-if TYPE_CHECKING:
-    from mercer.streaming.blocks.opening import LazyPart
-
 _AT_ONCE = 65_536  # rows read together where only a few of them are kept
+_NONE: Columns = (None, None, None, None)
 _STRETCH = 2**20  # rows hashed together
 
 
@@ -35,30 +34,30 @@ class Part:
     layout : Layout
         The columns.
     read : callable
-        `read(part, skip, at_once)` gives blocks, made by `part.check`, that begin at row `skip` of the part or earlier.
+        `read(part, skip, at_once, *values)` gives blocks, made by `part.check`, that begin at row `skip` of the part or
+        earlier.
     number : int
         What messages call the first row.
+    pieces : tuple
+        What Dask must compute first: `values` are what these Delayed objects, arrays and Nones stand for.
     """
 
     start: int
     rows: int | None
     layout: Layout
-    read: Callable[[Part, int, int], Iterable[Block]]
+    read: Callable[..., Iterable[Block]]
     number: int = 0
+    pieces: tuple[Any, ...] = ()
 
     def check(self, columns: Columns, first: int) -> Block:
         """A block of columns as they were read, of which the first row is row `first` of the part."""
         return self.layout.check(columns, self.start + first, self.number + first)
 
-    def blocks(self, at_once: int, skip: int = 0) -> Iterator[Block]:
+    def blocks(self, at_once: int, skip: int = 0, values: Sequence[Any] = ()) -> Iterator[Block]:
         """Its rows without the first `skip`, in order, at most `at_once` together."""
-        return regroup(self._blocks_after(skip, at_once), at_once)
-
-    def _blocks_after(self, skip: int, at_once: int) -> Iterator[Block]:
-        for block in self.read(self, skip, at_once):
-            done = max(0, self.start + skip - block.start)
-            if done < len(block):
-                yield block.pick(slice(done, None))
+        blocks = self.read(self, skip, at_once, *(values or (self.pieces and compute(self.pieces))))
+        first = self.start + skip
+        return regroup((block.pick(slice(max(0, first - block.start), None)) for block in blocks), at_once)
 
 
 class Source:
@@ -96,7 +95,7 @@ class Source:
 
     def __init__(
         self,
-        parts: tuple[Part | LazyPart, ...],
+        parts: tuple[Part, ...],
         layout: Layout,
         *,
         rows: int | None,
@@ -118,16 +117,17 @@ class Source:
         A pass that ends with another number of rows than the one before is refused: the answer would be of neither.
         """
         self._promise(at_once, "A block", "Use a smaller block_rows, or a table with fewer columns.")
+        rest = self.rest(start) if self._whole is None else [(self._whole, start)]
         end = start
-        for block in regroup(self._pieces(at_once, start), at_once):
+        for block in regroup((block for part, skip in rest for block in part.blocks(at_once, skip)), at_once):
             end = block.start + len(block)
             yield block
         self.count(end)
 
-    def _pieces(self, at_once: int, start: int) -> Iterator[Block]:
-        for part in self.parts if self._whole is None else (self._whole,):
-            if part.rows is None or start < part.start + part.rows:
-                yield from part.blocks(at_once, max(0, start - part.start))
+    def rest(self, start: int) -> list[tuple[Part, int]]:
+        """The parts with rows from row `start` on, each with how many of its rows come before."""
+        parts = [part for part in self.parts if part.rows is None or start < part.start + part.rows]
+        return [(part, max(0, start - part.start)) for part in parts]
 
     def _promise(self, rows: int, what: str, hint: str) -> None:
         """Room for so many rows twice: as they are read, and as a block."""
@@ -167,14 +167,12 @@ class Source:
         """
         refuse_if(count < 1, "The number of rows of a sample", "at least 1", count)
         self._promise(count, "A sample", "Draw fewer rows.")
-        seed, n = int(rng.integers(2**63)), int(self.rows or 0)
+        draw, n = Sampling(count, int(rng.integers(2**63))), int(self.rows or 0)
         if self.take is None:
-            return Sampling.block(run_pass(self, Sampling(count, seed), at_once=_AT_ONCE, backend=backend))
+            return Sampling.block(run_pass(self, draw, at_once=_AT_ONCE, backend=backend))
         drawn: dict[str, Array] = {}
         for start in range(0, n, _STRETCH):
-            words = row_words(start, min(_STRETCH, n - start), seed)
-            kept = _least(words, count)
-            Sampling(count, seed).merge(drawn, {"words": words[kept], "rows": start + kept})
+            draw.keep(drawn, start, min(_STRETCH, n - start))
         return self._layout.check(self.take(drawn["rows"]), 0, drawn["rows"])
 
 
@@ -206,14 +204,16 @@ class Sampling:
 
     def add(self, state: dict[str, Array], block: Block) -> None:
         """Look at the words of a block and keep the rows that are among the smallest so far."""
-        words = row_words(block.start, len(block), self.seed)
-        if len(state.get("words", ())) >= self.count:
-            kept = np.flatnonzero(words < state["words"].max())
-        else:
-            kept = _least(words, self.count)
-        columns = zip(("X", "Y", "weights", "keys"), pick(block.columns(), kept), strict=True)
-        fresh = {name: np.array(column) for name, column in columns if column is not None}
-        self.merge(state, fresh | {"words": words[kept], "rows": block.start + kept})
+        self.keep(state, block.start, len(block), block.columns())
+
+    def keep(self, state: dict[str, Array], start: int, rows: int, columns: Columns = _NONE) -> None:
+        """Keep those of some rows, with their columns, whose words are among the smallest so far."""
+        words = row_words(start, rows, self.seed)
+        full = len(state.get("words", ())) >= self.count
+        kept = np.flatnonzero(words < state["words"].max()) if full else _least(words, self.count)
+        named = zip(("X", "Y", "weights", "keys"), pick(columns, kept), strict=True)
+        fresh = {name: np.array(column) for name, column in named if column is not None}
+        self.merge(state, fresh | {"words": words[kept], "rows": start + kept})
 
     def merge(self, a: dict[str, Array], b: dict[str, Array]) -> dict[str, Array]:
         """The smallest of both, in the order of the table."""
