@@ -24,7 +24,7 @@ from mercer.streaming.landmarks import (
 )
 from mercer.streaming.scores import HeldOutLosses, LandmarkCheck, classes_left, landmark_check
 from mercer.streaming.search import PassReading, StreamedSearch, block_rows, group_kernels
-from mercer.streaming.sums import LabelLosses
+from mercer.streaming.sums import FoldSums, LabelLosses, Numbers
 
 KERNELS, ALPHAS, FOLDS = [Gaussian(1.0), Gaussian(3.0)], np.array([1e-3, 0.1, 10.0]), 5
 
@@ -247,7 +247,7 @@ def test_the_number_of_landmarks_follows_rows_memory_and_time():
 
 @pytest.mark.parametrize(("scoring", "expected"), [("max_error", [3.0, 5.0]), ("neg_mean_absolute_error", [4.0, 7.0])])
 def test_losses_of_two_parts_are_put_together(scoring, expected):
-    work = HeldOutLosses((), (), (), 1, 1, 2, scoring, 1, 0)
+    work = HeldOutLosses(FoldSums((), Numbers(np.zeros(2)), 1, 0, intercept=False), (), (), 1, 1, scoring)
     a, b = {"loss0": np.array([1.0, 5.0])}, {"loss0": np.array([3.0, 2.0])}
     assert work.merge(a, b)["loss0"].tolist() == expected
 

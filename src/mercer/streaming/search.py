@@ -114,16 +114,14 @@ class StreamPlan(Shown):
             f"{counted(len(self.landmarks), 'kernel')} x {counted(self.alphas, 'alpha')} on "
             f"{counted(self.rows, 'row')} with {many}" + (f", {self.folds} folds" if self.folds > 1 else "")
         )
-        how = "rows whitened as they come" if all(self.whitened) else "sums whitened at the end"
-        if any(self.whitened) and not all(self.whitened):
-            how = (
-                f"rows of {counted(sum(self.whitened), 'kernel')} whitened as they come, sums of the others at the end"
-            )
-        if self.nested:
-            how += "; pairs of folds held out"
-        cells = [[counted(self.passes, "pass", "passes"), duration(self.seconds),
-                  readable(self.bytes), str(self.block), how]]  # fmt: skip
-        return head + "\n" + text_table(["passes", "time", "memory", "rows at once", "how"], cells)
+        how, white = "sums whitened at the end", sum(self.whitened)
+        if white:
+            some = f" of {counted(white, 'kernel')}" * (white < len(self.whitened))
+            how = f"rows{some} whitened as they come" + (", sums of the others at the end" if some else "")
+        how += "; pairs of folds held out" * self.nested
+        passes = counted(self.passes, "pass", "passes")
+        cells = [passes, duration(self.seconds), readable(self.bytes), str(self.block), how]
+        return head + "\n" + text_table(["passes", "time", "memory", "rows at once", "how"], [cells])
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,38 +263,34 @@ class StreamedSearch:
             raise InputError(sentence("scoring", must_be, repr(self.scoring.name)))
         needed = self.plan().bytes
         promise(needed, f"A search with up to {max(self.plan().landmarks)} landmarks", "Use fewer landmarks or folds.")
-        swept: dict[int, Swept] = {}
+        swept: list[Swept] = []
         state: State = {}
         for turn, group in enumerate(self.groups):
-            state, found = self._first_pass(turn, group)
-            swept |= dict(zip(group, found, strict=True))
+            work, state = self.work(group), self.sums(turn)
+            self._refuse_empty(state)
+            moments = (Moments.read(work, state, i) for i in range(len(group)))
+            swept += [sweep(each, self.alphas, nested=self.nested, keep=self.route != "sums") for each in moments]
+            # the next pass needs the room; what is left is of the folds, not of a kernel
+            state = {name: array for name, array in state.items() if array.ndim < 3}
         totals = Totals(state["rows"], state["plain_sums"], state["plain_squares"])
         failures: list[str] = []
-        ordered = [swept[k] for k in range(len(self.sides))]
+        losses, base = [each.losses for each in swept], math.nan
         if self.route == "predictions":
-            table, losses = self._by_predictions(ordered, state, totals, failures), [each.losses for each in ordered]
+            table = self._by_predictions(swept, state, totals, failures)
         else:
-            losses = [each.losses for each in ordered] if self.route == "sums" else self._by_rows(ordered, state)
-            table = table_of(self.scoring.name, self.kernels, self.alphas, ordered, losses, totals)
-        base = totals.baseline(self.scoring.name) if self.route == "sums" else math.nan
+            if self.route == "rows":
+                losses = self._by_rows(swept, state)
+            else:
+                base = totals.baseline(self.scoring.name)
+            table = table_of(self.scoring.name, self.kernels, self.alphas, swept, losses, totals)
         nested = nested_outcome(table, losses, totals, self.rule, base=base) if self.nested else None
-        return StreamedResult(table, ordered, totals, nested, failures)
+        return StreamedResult(table, swept, totals, nested, failures)
 
     def sums(self, turn: int = 0) -> State:
         """The sums of the kernels that share a pass, from that pass."""
         group, count = self.groups[turn], len(self.groups)
         words = "summing" if count == 1 else f"summing, pass {turn + 1} of {count}"
         return self.reading.run(self.work(group), self.block, words, f".{turn}" if turn else "", self._settings(group))
-
-    def _first_pass(self, turn: int, group: Sequence[int]) -> tuple[State, list[Swept]]:
-        work, state = self.work(group), self.sums(turn)
-        self._refuse_empty(state)
-        found = [
-            sweep(Moments.read(work, state, i), self.alphas, nested=self.nested, keep=self.route != "sums")
-            for i in range(len(group))
-        ]
-        # the next pass needs the room; what is left is of the folds, not of a kernel
-        return {name: array for name, array in state.items() if array.ndim < 3}, found
 
     def _settings(self, group: Sequence[int]) -> list[object]:
         """What another run must share to go on from a checkpoint."""
@@ -307,14 +301,18 @@ class StreamedSearch:
         return [sides, self.targets.offset, classes, *folds, self.intercept, self.weighted]
 
     def _refuse_empty(self, state: State) -> None:
-        refuse_if(not state["weights"].any(), "sample_weight", "positive for at least one row", "only zeros")
-        left = state["weights"].sum() - state["weights"]
-        way_out = "Rows are assigned to folds by a hash of the row index or group; use fewer folds."
-        if not (state["rows"] > 0).all():
-            raise InputError(f"Fold {int((state['rows'] <= 0).argmax())} of {self.folds} is empty. {way_out}")
-        if not (left > 0).all():
-            fold = int((left <= 0).argmax())
-            raise InputError(f"Without fold {fold} of {self.folds}, no row has positive weight. {way_out}")
+        weights, way_out = (
+            state["weights"],
+            "Rows are assigned to folds by a hash of the row index or group; use fewer folds.",
+        )
+        refuse_if(not weights.any(), "sample_weight", "positive for at least one row", "only zeros")
+        for there, what, problem in (
+            (state["rows"] > 0, "Fold", "is empty"),
+            (weights.sum() - weights > 0, "Without fold", "no row has positive weight"),
+        ):
+            if not there.all():
+                comma = "," if problem.startswith("no") else ""
+                raise InputError(f"{what} {int(there.argmin())} of {self.folds}{comma} {problem}. {way_out}")
 
     def _second(self, swept: Sequence[Swept], state: State) -> HeldOutLosses:
         """What the second pass does: models in terms of kernel values."""
@@ -325,15 +323,13 @@ class StreamedSearch:
             turned = side.features.coefficients(flat).reshape(r, folds, -1).transpose(1, 0, 2)
             coefficients.append(np.ascontiguousarray(turned))
             constants.append(each.intercepts.reshape(folds, others * alphas * t))
-        labels = self.targets if isinstance(self.targets, LabelLosses) else None
-        present = None
-        if labels is not None:
-            present = classes_left(state["sums"], state["weights"], len(labels.classes), paired=self.nested)
+        present, work = None, self.work(range(len(self.sides)))
+        if isinstance(self.targets, LabelLosses):
+            present = classes_left(state["sums"], state["weights"], len(self.targets.classes), paired=self.nested)
+        others = self.folds if self.nested else 1
         return HeldOutLosses(
-            tuple(side.features for side in self.sides), tuple(coefficients), tuple(constants),
-            self.folds if self.nested else 1, len(self.alphas), len(self.targets.offset), self.scoring.name,
-            self.folds, self.seed, self.ranked, labels, present,
-        )  # fmt: skip
+            work, tuple(coefficients), tuple(constants), others, len(self.alphas), self.scoring.name, present
+        )
 
     def _by_rows(self, swept: Sequence[Swept], state: State) -> list[Array]:
         settings = [*self._settings(range(len(self.sides))), self.alphas, self.scoring.name, self.nested]
