@@ -14,7 +14,7 @@ from mercer.kernels import Gaussian
 from mercer.selection.scoring import resolve_scoring
 from mercer.streaming.blocks import as_source
 from mercer.streaming.landmarks import (
-    FindLabels,
+    FindDistinct,
     LandmarkChoice,
     draw_sample,
     landmark_count,
@@ -171,13 +171,13 @@ def test_classes_left_are_counted_from_sums():
 
 
 def test_labels_are_found_in_a_pass_and_others_are_refused():
-    work = FindLabels()
+    work = FindDistinct()
     first, second = work.begin(), work.begin()
     for block in as_source(np.zeros((4, 1)), np.array(["b", "a", "b", "a"]), labels=True).blocks(3):
         work.add(first, block)
     for block in as_source(np.zeros((2, 1)), np.array(["c", "a"]), labels=True).blocks(3):
         work.add(second, block)
-    labels = LabelLosses(work.merge(first, second)["labels"])
+    labels = LabelLosses(work.merge(first, second)["distinct"])
     assert labels.classes.tolist() == ["a", "b", "c"]
     with pytest.raises(InputError, match="Every label in y must be one of 'a', 'b', 'c'; got "):
         labels.table(np.array(["a", "d"]))

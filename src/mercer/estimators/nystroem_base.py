@@ -30,7 +30,7 @@ from mercer.solvers.problem import Problem
 from mercer.streaming.blocks import Source, as_source
 from mercer.streaming.blocks.files import file_layout, is_named_table
 from mercer.streaming.blocks.table import RolesGiven
-from mercer.streaming.landmarks import FindLabels, LandmarkChoice, draw_sample, numbers_of, rank_words, sides_of
+from mercer.streaming.landmarks import FindDistinct, LandmarkChoice, draw_sample, numbers_of, rank_words, sides_of
 from mercer.streaming.search import PassReading, StreamedSearch
 from mercer.streaming.sums import LabelLosses, SummedTargets
 from mercer.tables import TableEncoder
@@ -131,7 +131,7 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """The classes: those given to `partial_fit`, or those that a pass finds."""
         given = getattr(self, "_known", None)
         if given is None:
-            given = run_pass(source, FindLabels(), at_once=_READ_AT_ONCE, backend=self.backend)["labels"]
+            given = run_pass(source, FindDistinct(), at_once=_READ_AT_ONCE, backend=self.backend)["distinct"]
         refuse_one_class(type(self).__name__, given, np.ones(len(given)))
         return LabelLosses(given)
 

@@ -11,8 +11,8 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -27,7 +27,7 @@ from mercer.kernels.base import Kernel
 from mercer.local.cells import CellProblem, CellSolution, CellSystem, LocalFit
 from mercer.local.partition import Partition, boxes, route, split
 from mercer.runtime import run
-from mercer.runtime.disk import SourceStamp, check_path, write_whole
+from mercer.runtime.disk import SourceStamp, check_path, explain, replacing, write_whole
 from mercer.streaming.blocks import Block, Source
 
 LEAF_ROWS = 65_536  # rows of a leaf of the first splits, about, and rows that are read at a time
@@ -141,7 +141,8 @@ def sort_rows(
             for each in folder.iterdir():
                 each.unlink()
             raise
-        _write_arrays(tree, arrays)
+        with replacing(tree, "folder") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
         for leaf in folder.glob("leaf-*.bin"):
             leaf.unlink()
     n = len(arrays["numbers"])
@@ -241,16 +242,6 @@ def _join_leaves(
     }
 
 
-def _write_arrays(path: Path, arrays: dict[str, Array]) -> None:
-    """Write arrays to a file that appears whole or not at all."""
-    part = path.with_suffix(".part")
-    with part.open("wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-
-
 def _read_arrays(folder: Path) -> dict[str, Array]:
     """The arrays that an earlier run wrote to a folder; raises an error if its files were changed."""
     with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile):
@@ -259,15 +250,6 @@ def _read_arrays(folder: Path) -> dict[str, Array]:
         if int(arrays["checksum"]) == _checksum(folder / "rows.bin"):
             return arrays
     raise InputError(f"The folder {str(folder)!r} was changed. Use another folder.")
-
-
-@contextmanager
-def _telling(path: Path, verb: str) -> Iterator[None]:
-    """Tell in a sentence that a file cannot be read or written."""
-    try:
-        yield
-    except OSError as problem:
-        raise InputError(f"{str(path)!r} cannot be {verb}: {problem.strerror or problem}.") from None
 
 
 class SolutionFile(Sequence[CellSolution]):
@@ -293,7 +275,7 @@ class SolutionFile(Sequence[CellSolution]):
         self._answered, self._targets = np.diff(cells.answer_order[1]), t
         sizes = np.dtype(self._head).itemsize + 8 * ((self._splits + 1) * t * self._answered + 1)
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
-        with _telling(path, "written"):
+        with explain(path, "cannot be written"):
             path.touch()
             os.truncate(path, int(self._starts[-1]))
 
@@ -307,7 +289,7 @@ class SolutionFile(Sequence[CellSolution]):
 
     def find(self, cell: int) -> CellSolution | None:
         """The solution of a cell; None if it was not written, or not to its end."""
-        with _telling(self._path, "read"), self._path.open("rb") as file:
+        with explain(self._path, "cannot be read"), self._path.open("rb") as file:
             file.seek(int(self._starts[cell]))
             raw = file.read(int(self._starts[cell + 1] - self._starts[cell]))
         form = self._record(cell)
@@ -335,7 +317,7 @@ class SolutionFile(Sequence[CellSolution]):
         parts = solution.held_out if solution.left_out is None else [*solution.held_out, solution.left_out]
         record["held_out"][0] = parts
         record["checksum"] = zlib.crc32(record.tobytes()[:-8], self._mark)
-        with _telling(self._path, "written"), self._path.open("r+b") as file:
+        with explain(self._path, "cannot be written"), self._path.open("r+b") as file:
             file.seek(int(self._starts[cell]))
             file.write(record.tobytes())
 

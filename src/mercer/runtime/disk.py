@@ -90,7 +90,14 @@ def check_path(path: object, what: str = "model file") -> Path:
 
 
 def write_whole(path: Path, pieces: Iterable[bytes | memoryview], what: str = "model file") -> None:
-    """Write a file beside the target, bring it to the disk, and only then put it in place of the target.
+    """Write a file as `replacing` does."""
+    with replacing(path, what) as file:
+        file.writelines(pieces)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, what: str = "model file") -> Iterator[BinaryIO]:
+    """A file beside the target to be written to, which is brought to the disk and only then takes the target's place.
 
     A symbolic link is followed: the file that it points to is written. A file that is there keeps its mode, and its
     owner and group where the system lets us; a new one gets the mode that the umask gives. If anything goes wrong,
@@ -99,33 +106,39 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview], what: str = "m
     The file beside is locked as long as it is written. One that a killed save has left is not, and is removed by the
     next save to the same target.
     """
-    try:
+    with _refusing(path, what, "written"):
         if path.is_dir():
             raise ModelFileError(f"The {what} {path} cannot be written: it is a directory. Name a file inside it.")
         if path.exists() and not path.is_file():
             with path.open("wb") as file:
-                file.writelines(pieces)
+                yield file
             return
         target = real_path(path)
         _remove_stale(target)
         with _beside(target) as (descriptor, beside):
             with os.fdopen(descriptor, "wb") as file:
-                file.writelines(pieces)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(target)
         _settle(target.parent)
-    except OSError as problem:
-        raise ModelFileError(f"The {what} {path} cannot be written: {_reason(problem)}") from None
 
 
 def try_place(path: Path, what: str) -> None:
     """Refuse a place that cannot be written to, before the work and not after."""
+    with _refusing(path, what, "written"), _beside(real_path(path)) as (descriptor, _):
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _refusing(path: Path, what: str, verb: str, way_out: str = "") -> Iterator[None]:
+    """Turn an error of the system inside into one sentence."""
     try:
-        with _beside(real_path(path)) as (descriptor, _):
-            os.close(descriptor)
+        yield
     except OSError as problem:
-        raise ModelFileError(f"The {what} {path} cannot be written: {_reason(problem)}") from None
+        words = problem.strerror or type(problem).__name__
+        end = way_out if os.path.isfile(path) else ""  # noqa: PTH113 - is_file raises for names that are too long
+        raise ModelFileError(f"The {what} {path} cannot be {verb}: {words[0].lower()}{words[1:]}.{end}") from None
 
 
 def real_path(path: Path) -> Path:
@@ -154,10 +167,7 @@ def _beside(target: Path) -> Iterator[tuple[int, Path]]:
 
 
 def _fresh(target: Path) -> tuple[int, Path]:
-    try:
-        old: os.stat_result | None = target.stat()
-    except FileNotFoundError:
-        old = None
+    old = target.stat() if target.exists() else None
     while True:
         beside = target.with_name(f".{target.name[:_LETTERS]}.{secrets.token_hex(6)}.part")
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if old is None else 0o600)
@@ -188,19 +198,14 @@ def _remove_stale(target: Path) -> None:
         return
     pattern = re.compile(rf"\.{re.escape(target.name[:_LETTERS])}\.[0-9a-f]{{12}}\.part")
     with contextlib.suppress(OSError):
-        names = [entry.name for entry in os.scandir(target.parent) if pattern.fullmatch(entry.name)]
-        for name in names:
+        for path in [path for path in target.parent.iterdir() if pattern.fullmatch(path.name)]:
             with contextlib.suppress(OSError):
-                _remove_unlocked(target.with_name(name))
-
-
-def _remove_unlocked(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        if stat.S_ISREG(os.fstat(descriptor).st_mode) and _lock(descriptor):
-            path.unlink()
-    finally:
-        os.close(descriptor)
+                descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    if stat.S_ISREG(os.fstat(descriptor).st_mode) and _lock(descriptor):
+                        path.unlink()
+                finally:
+                    os.close(descriptor)
 
 
 def _lock(descriptor: int) -> bool | None:
@@ -229,25 +234,13 @@ def _settle(folder: Path) -> None:
 @contextlib.contextmanager
 def opened(path: Path, what: str = "model file", way_out: str = "") -> Iterator[tuple[BinaryIO, int]]:
     """A regular file and its size; what goes wrong inside is told with the path."""
-    try:
-        _refuse_others(path)
-        with path.open("rb") as file:
-            yield file, os.fstat(file.fileno()).st_size
-    except ModelFileError as problem:
-        end = "" if problem.hint else way_out
-        raise ModelFileError(f"The {what} {path} cannot be read: {problem}{end}") from None
-    except OSError as problem:
-        end = way_out if os.path.isfile(path) else ""  # noqa: PTH113 - is_file raises for names that are too long
-        raise ModelFileError(f"The {what} {path} cannot be read: {_reason(problem)}{end}") from None
-
-
-def _refuse_others(path: Path) -> None:
-    """Regular files only: a pipe would keep us waiting."""
-    if not stat.S_ISREG(path.stat().st_mode):
-        found = "a directory" if path.is_dir() else "not a regular file"
-        raise ModelFileError(f"it is {found}.", hint="Use another path.")
-
-
-def _reason(problem: OSError) -> str:
-    words = problem.strerror or type(problem).__name__
-    return f"{words[0].lower()}{words[1:]}."
+    with _refusing(path, what, "read", way_out):
+        try:
+            if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
+                kind = "a directory" if path.is_dir() else "not a regular file"
+                raise ModelFileError(f"it is {kind}.", hint="Use another path.")  # noqa: TRY301 - told with the path
+            with path.open("rb") as file:
+                yield file, os.fstat(file.fileno()).st_size
+        except ModelFileError as problem:
+            end = "" if problem.hint else way_out
+            raise ModelFileError(f"The {what} {path} cannot be read: {problem}{end}") from None

@@ -396,8 +396,8 @@ class SummedSystem:
         else:
             border = np.broadcast_to(self.offset, (len(ladder), t))
             weights, intercept = inner + np.outer(self.u, self.offset), np.zeros((len(ladder), t))
-        singular = bool((ladder <= reduced.noise).any())
-        return Models(inner, border, weights, intercept, reduced.rank() if singular else r)
+        seen = isinstance(reduced, Shifted) or bool((ladder > reduced.noise).all())
+        return Models(inner, border, weights, intercept, r if seen else reduced.rank())
 
     def response(self, B: Array, alphas: Array | Sequence[float]) -> list[Array]:
         """(C + alpha I)^-1 B for each alpha."""

@@ -306,30 +306,26 @@ class StreamedSearch:
             "Rows are assigned to folds by a hash of the row index or group; use fewer folds.",
         )
         refuse_if(not weights.any(), "sample_weight", "positive for at least one row", "only zeros")
-        for there, what, problem in (
-            (state["rows"] > 0, "Fold", "is empty"),
-            (weights.sum() - weights > 0, "Without fold", "no row has positive weight"),
+        for there, words in (
+            (state["rows"] > 0, "Fold {} of {} is empty."),
+            (weights.sum() - weights > 0, "Without fold {} of {}, no row has positive weight."),
         ):
             if not there.all():
-                comma = "," if problem.startswith("no") else ""
-                raise InputError(f"{what} {int(there.argmin())} of {self.folds}{comma} {problem}. {way_out}")
+                raise InputError(f"{words.format(int(there.argmin()), self.folds)} {way_out}")
 
     def _second(self, swept: Sequence[Swept], state: State) -> HeldOutLosses:
         """What the second pass does: models in terms of kernel values."""
-        coefficients, constants = [], []
+        coefficients = []
         for side, each in zip(self.sides, swept, strict=True):
-            folds, others, alphas, r, t = each.weights.shape
-            flat = each.weights.transpose(3, 0, 1, 2, 4).reshape(r, -1)
-            turned = side.features.coefficients(flat).reshape(r, folds, -1).transpose(1, 0, 2)
+            flat = each.weights.transpose(3, 0, 1, 2, 4).reshape(side.features.count, -1)
+            turned = side.features.coefficients(flat).reshape(len(flat), self.folds, -1).transpose(1, 0, 2)
             coefficients.append(np.ascontiguousarray(turned))
-            constants.append(each.intercepts.reshape(folds, others * alphas * t))
+        constants = tuple(each.intercepts.reshape(self.folds, -1) for each in swept)
         present, work = None, self.work(range(len(self.sides)))
         if isinstance(self.targets, LabelLosses):
             present = classes_left(state["sums"], state["weights"], len(self.targets.classes), paired=self.nested)
         others = self.folds if self.nested else 1
-        return HeldOutLosses(
-            work, tuple(coefficients), tuple(constants), others, len(self.alphas), self.scoring.name, present
-        )
+        return HeldOutLosses(work, tuple(coefficients), constants, others, len(self.alphas), self.scoring.name, present)
 
     def _by_rows(self, swept: Sequence[Swept], state: State) -> list[Array]:
         settings = [*self._settings(range(len(self.sides))), self.alphas, self.scoring.name, self.nested]
@@ -373,8 +369,7 @@ class PassReading:
         """One pass; `settings` must be the same for a checkpoint to be gone on from."""
         kept = None
         if self.checkpoint is not None:
-            mark = fingerprint(self.source.identity(), settings)
-            kept = PassCheckpoint(f"{self.checkpoint}{suffix}", mark)
+            kept = PassCheckpoint(f"{self.checkpoint}{suffix}", fingerprint(self.source.identity(), settings))
         return run_pass(
             self.source, work, at_once=at_once, backend=self.backend, progress=words, checkpoint=kept,
             verbose=self.verbose,

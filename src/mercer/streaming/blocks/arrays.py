@@ -102,13 +102,18 @@ def as_stored(values: object) -> Stored:
     return MappedArray(SourceStamp.of(root.filename), values.dtype, values.shape, offset, order, 0, len(values))
 
 
-def open_npy(path: Path) -> Stored:
+def _read_npy(path: Path) -> Stored:
     """An array in a `.npy` file."""
     with explain(path, "cannot be read"):
         try:
             return as_stored(np.load(path, mmap_mode="r", allow_pickle=False))
         except (ValueError, EOFError) as problem:
             raise InputError(f"{str(path)!r} is not a readable .npy file: {problem}.") from None
+
+
+def open_npy(path: Path, asked: RolesGiven) -> Source:
+    """An array in a `.npy` file with what belongs to it."""
+    return open_arrays(_read_npy(path), asked)
 
 
 def fingerprint(values: Stored) -> str:
@@ -183,7 +188,7 @@ def _beside(values: object, what: str, rows: int) -> Stored | None:
     path = Path(values) if isinstance(values, str | os.PathLike) else None
     named = path is not None and path.suffix.lower() != ".npy"
     refuse_if(named, what, "an array or the path of a .npy file", repr(str(path)))
-    stored = as_stored(values) if path is None else open_npy(path)
+    stored = as_stored(values) if path is None else _read_npy(path)
     refuse_if(not 1 <= len(stored.shape) <= 2, what, "one value per row", f"an array of {len(stored.shape)} dimensions")
     refuse_length(what, stored.shape[0], rows)
     return stored

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from operator import getitem
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,7 +28,7 @@ from mercer.streaming.blocks.arrays import (
     read_frame,
     refuse_length,
 )
-from mercer.streaming.blocks.files import TEXTS, open_parquet, open_text, refuse_pipe
+from mercer.streaming.blocks.files import open_parquet, open_text, refuse_pipe
 from mercer.streaming.blocks.source import Part, Source
 from mercer.streaming.blocks.table import Block, Columns, Layout, Naming, RolesGiven, as_labels
 from mercer.tables.parquet import table_path
@@ -42,6 +41,9 @@ _KINDS = (
 _FORM = "X alone, (X, y), (X, y, weights) or (X, y, weights, groups)"
 _AFRESH = "Pass a list, an object whose __iter__ restarts, or a function that returns a new iterator."
 Lazy: TypeAlias = Any  # a collection of Dask, or a Delayed object: what one partition of it will be; or an array
+
+
+_OPENERS = {".csv": open_text, ".tsv": open_text, ".parquet": open_parquet, ".npy": open_npy}
 
 
 def as_source(
@@ -98,14 +100,17 @@ def as_source(
         return X
     asked = RolesGiven(y, sample_weight, groups, labels)
     if isinstance(X, str | os.PathLike):
-        return _open_path(table_path(os.fspath(X)), asked)
+        path = table_path(os.fspath(X))
+        refuse_pipe(path)
+        suffix = ".parquet" if path.is_dir() else path.suffix.lower()
+        if suffix not in _OPENERS:
+            raise InputError(f"The file {path.name!r} must end in .npy, .csv, .tsv or .parquet; got {suffix!r}.")
+        return _OPENERS[suffix](path, asked)
     if hasattr(X, "__dask_graph__"):
         return open_collection(X, asked)
-    if hasattr(X, "tocsr"):
-        way_out = "Pass an iterable of dense blocks, made with X[i:j].toarray()."
-        raise InputError(sentence("X", "a dense table", "a sparse matrix", way_out))
-    if X is None or isinstance(X, bytes | dict | set | frozenset):
-        raise InputError(sentence("X", _KINDS, type(X).__name__))
+    way_out = "Pass an iterable of dense blocks, made with X[i:j].toarray()."
+    refuse_if(hasattr(X, "tocsr"), "X", "a dense table", "a sparse matrix", way_out)
+    refuse_if(X is None or isinstance(X, bytes | dict | set | frozenset), "X", _KINDS, type(X).__name__)
     if (frame := as_frame(X)) is not None:
         return open_frame(frame, asked)
     if _is_blocks(X):
@@ -132,26 +137,11 @@ def _is_blocks(X: XLike) -> bool:
     return callable(X) or hasattr(X, "__iter__")
 
 
-def _open_path(path: Path, asked: RolesGiven) -> Source:
-    refuse_pipe(path)
-    suffix = path.suffix.lower()
-    if suffix == ".parquet" or path.is_dir():
-        return open_parquet(path, asked)
-    if suffix in TEXTS:
-        return open_text(path, asked)
-    if suffix == ".npy":
-        return open_arrays(open_npy(path), asked)
-    raise InputError(f"The file {path.name!r} must end in .npy, .csv, .tsv or .parquet; got {suffix!r}.")
-
-
 def open_stream(X: XLike, asked: RolesGiven) -> Source:
     """An iterable of blocks, or a function without arguments that starts one."""
     for what, given in asked.items():
-        if given is not None:
-            raise InputError(
-                f"{what} must be None when X is an iterable of blocks; got {type(given).__name__}. Put it into the "
-                f"blocks: {_FORM}."
-            )
+        must_be, way_out = "None when X is an iterable of blocks", f"Put it into the blocks: {_FORM}."
+        refuse_if(given is not None, what, must_be, type(given).__name__, way_out)
     begin = X if callable(X) and not hasattr(X, "__iter__") else partial(iter, X)
     started = begin()
     refuse_if(not hasattr(started, "__iter__"), "X()", "an iterator over blocks", type(started).__name__)
@@ -181,12 +171,11 @@ def _read_stream(begin: Callable[[], Iterable[object]], mark: str, part: Part, *
         own = [None if column is None else column.shape[1:] for column in block.columns()]
         form = form or own
         if own != form:
-            same = [column is None for column in own] == [column is None for column in form]
-            got = "another number of columns or targets" if same else "other items"
+            other = any((a is None) != (b is None) for a, b in zip(own, form, strict=True))
+            got = "other items" if other else "another number of columns or targets"
             raise InputError(f"Block {place} must have the same items as block 0, such as (X, y); got {got}.")
         for what, names in (("y", block.Y if part.layout.labels else None), ("groups", block.keys)):
-            kind = None if names is None else kind_of_names(what, names)
-            if kind is not None:
+            if names is not None and (kind := kind_of_names(what, names)) is not None:
                 one_kind(what, [kinds.setdefault(what, (kind, f"block {place}")), (kind, f"block {place}")])
         if place == 0 and _mark(block) != mark:
             got = "a different first block"
@@ -206,9 +195,9 @@ def _columns(given: object, place: int, width: int | None = None) -> Columns:
     if width is not None and X.shape[1] != width:
         raise InputError(f"X of block {place} must have {counted(width, 'column')}; got {X.shape[1]}.")
     for what, other in (("y", Y), ("weights", weights), ("groups", keys)):
-        if other is not None and (not other.ndim or len(other) != len(X)):
-            got = f"{len(other) if other.ndim else 0} rows"
-            raise InputError(sentence(f"{what} of block {place}", f"as long as its X ({len(X)} rows)", got))
+        rows = X.shape[:1] if other is None else other.shape[:1]
+        must_be, got = f"as long as its X ({len(X)} rows)", f"{sum(rows)} rows"
+        refuse_if(rows != X.shape[:1], f"{what} of block {place}", must_be, got)
     return X, Y, weights, keys
 
 
@@ -249,15 +238,17 @@ def open_collection(X: XLike, asked: RolesGiven) -> Source:
     lengths = _lengths(X, tables)
     others = [_cut_like(value, what, lengths) for what, value in given.items()]
     _refuse_kinds(X, asked, others, tables)
-    starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
+    starts = (np.cumsum(lengths) - lengths).tolist()
     parts = tuple(
-        Part(starts[place], lengths[place], layout, _read_partition, starts[place], pieces)
-        for place, pieces in enumerate(zip(tables, *others, strict=True))
-        if lengths[place]
+        Part(start, rows, layout, _read_partition, start, tuple(pieces))
+        for start, rows, *pieces in zip(starts, lengths, tables, *others, strict=True)
+        if rows
     )
 
-    tokens = [X, given.y, given.weights, given.groups]
-    return Source(parts, layout, rows=starts[-1], identity=lambda: repr([layout, *map(_token, tokens)]))
+    def identity() -> str:
+        return repr([layout, _token(X), *(_token(value) for _, value in given.items())])
+
+    return Source(parts, layout, rows=sum(lengths), identity=identity)
 
 
 def _is_lazy(value: object) -> bool:
@@ -315,16 +306,15 @@ def _cut_like(value: Lazy, what: str, lengths: list[int]) -> list[Lazy]:
         return [None] * len(lengths)
     if not _is_lazy(value):
         array = as_names(value)
-        refuse_length(what, len(array) if array.ndim else 0, sum(lengths))
+        refuse_length(what, sum(array.shape[:1]), sum(lengths))
         return list(np.split(array, np.cumsum(lengths)[:-1]))
     pieces = _partitions(value)
     own = _lengths(value, pieces)
     refuse_length(what, sum(own), sum(lengths))
     if own == lengths:
         return pieces
-    if not hasattr(value, "chunks") or np.isnan(value.chunks[0]).any():
-        got = "partitions of different lengths"
-        raise InputError(sentence(f"{what} of a Dask collection", "partitioned like X", got))
+    fixed = not hasattr(value, "chunks") or np.isnan(value.chunks[0]).any()
+    refuse_if(fixed, f"{what} of a Dask collection", "partitioned like X", "partitions of different lengths")
     return _partitions(value.rechunk({0: tuple(lengths)}))
 
 
