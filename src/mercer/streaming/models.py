@@ -396,8 +396,8 @@ class SummedSystem:
         else:
             border = np.broadcast_to(self.offset, (len(ladder), t))
             weights, intercept = inner + np.outer(self.u, self.offset), np.zeros((len(ladder), t))
-        seen = isinstance(reduced, Shifted) or bool((ladder > reduced.noise).all())
-        return Models(inner, border, weights, intercept, r if seen else reduced.rank())
+        rank = r if isinstance(reduced, Shifted) or (ladder > reduced.noise).all() else reduced.rank()
+        return Models(inner, border, weights, intercept, rank)
 
     def response(self, B: Array, alphas: Array | Sequence[float]) -> list[Array]:
         """(C + alpha I)^-1 B for each alpha."""

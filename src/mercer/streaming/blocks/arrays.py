@@ -216,15 +216,16 @@ def _open(columns: Columns, layout: Layout) -> Source:
         )
         return Part(start, stop - start, layout, partial(read_arrays, (X, Y, weights, keys)), start)
 
-    def identity() -> str:
-        marks = [None if column is None else fingerprint(column) for column in columns]
-        return repr(marks) if layout.names is None else repr((marks, layout))
-
     rows = X.shape[0]
     step = max(_LEAST, -(-rows // _MOST))
     parts = tuple(part_of(first, min(first + step, rows)) for first in range(0, rows, step))
-    whole, take = part_of(0, rows), partial(pick, columns)
+    whole, take, identity = part_of(0, rows), partial(pick, columns), partial(_identity, columns, layout)
     return Source(parts, layout, rows=rows, whole=whole, take=take, identity=identity)
+
+
+def _identity(columns: Columns, layout: Layout) -> str:
+    marks = [None if column is None else fingerprint(column) for column in columns]
+    return repr(marks) if layout.names is None else repr((marks, layout))
 
 
 def read_arrays(columns: Columns, part: Part, skip: int, at_once: int) -> Iterator[Block]:
