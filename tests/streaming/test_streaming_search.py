@@ -42,17 +42,16 @@ def searching(source, *, scoring=None, classifier=False, labels=None, intercept=
     targets = numbers_of(sample) if labels is None else LabelLosses(labels)
     features = [choice.features(kernel, sample.X, None, landmarks, 0) for kernel in KERNELS]
     sides = sides_of(features, source.rows, ALPHAS[0], sample, targets, intercept=intercept)
-    return StreamedSearch(
-        PassReading(source, at_once=at_once), KERNELS, ALPHAS, sides, targets, FOLDS, 0, intercept, weighted,
-        resolve_scoring(scoring, classifier=classifier), nested, rule,
-    )  # fmt: skip
+    first = FoldSums(sides, targets, FOLDS, 0, intercept, weighted)
+    how = resolve_scoring(scoring, classifier=classifier)
+    return StreamedSearch(PassReading(source, at_once=at_once), KERNELS, ALPHAS, first, how, rule, nested)
 
 
 def oracle(search, X, Y, loss, **how):
     folds = folds_of(len(X), FOLDS)
     return np.stack(
         [scores(loss, whitened(side.features.kernel, side.features.landmarks, X), Y, ALPHAS, folds, **how)
-         for side in search.sides]
+         for side in search.first.sides]
     )  # fmt: skip
 
 
@@ -80,12 +79,12 @@ def test_nested_scores_are_those_of_refitting_every_pair_of_folds(rng):
         rest = folds != o
         inner = np.stack(
             [scores(squared, whitened(s.features.kernel, s.features.landmarks, X)[rest], Y[rest], ALPHAS, folds[rest])
-             for s in search.sides]
+             for s in search.first.sides]
         ).mean(axis=2)  # fmt: skip
         k, a = np.unravel_index(inner.argmax(), inner.shape)
         assert found.chosen[o] == {"kernel": search.kernels[k], "alpha": ALPHAS[a]}
         assert found.inner_scores[0, o] == pytest.approx(inner[k, a], rel=1e-8)
-        phi = whitened(search.kernels[k], search.sides[k].features.landmarks, X)
+        phi = whitened(search.kernels[k], search.first.sides[k].features.landmarks, X)
         refit = fitted(phi[rest], Y[rest], ALPHAS[a])
         assert found.scores[0, o] == pytest.approx(-squared(Y[~rest], predicted(phi[~rest], refit)), rel=1e-8)
     assert found.optimism == pytest.approx(found.inner_scores.mean() - found.mean)
@@ -116,7 +115,7 @@ def test_nested_scores_by_another_loss_take_one_more_pass_and_no_refit(rng):
     found = search.run().nested
     folds = folds_of(len(X), FOLDS)
     rest = folds != 2
-    phi = [whitened(s.features.kernel, s.features.landmarks, X) for s in search.sides]
+    phi = [whitened(s.features.kernel, s.features.landmarks, X) for s in search.first.sides]
     inner = np.stack([scores(absolute, each[rest], Y[rest], ALPHAS, folds[rest]) for each in phi]).mean(axis=2)
     assert found.inner_scores[0, 2] == pytest.approx(inner.max(), rel=1e-7)
 
@@ -217,7 +216,7 @@ def test_half_of_the_landmarks_are_checked_against_all_of_them(rng):
     search = searching(as_source(X, Y))
     found = search.run()
     check = landmark_check(found.swept[1], found.totals, 25)
-    features, folds = search.sides[1].features, folds_of(len(X), FOLDS)
+    features, folds = search.first.sides[1].features, folds_of(len(X), FOLDS)
     half = scores(squared, whitened(KERNELS[1], features.landmarks[:12], X), Y, ALPHAS, folds).mean(axis=1)
     assert (check.landmarks, check.half) == (25, 12)
     assert check.half_error == pytest.approx(-half.max(), rel=1e-8)

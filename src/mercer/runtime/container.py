@@ -56,11 +56,9 @@ def packed(record: str, arrays: Mapping[str, Array], kind: str = "model") -> byt
 
     text = f'{{"version":{VERSION},"kind":"{kind}","sha256":"{_NO_DIGEST}","record":{record}}}'
     for most, got, unit in ((LONGEST, len(text), "bytes"), (MOST_VALUES, count_values(text.encode()), "values")):
+        what = f"The {NOUNS[kind]} cannot be written: its description (parameters, names of columns, categories)"
         if got > most:
-            raise InputError(
-                f"The {NOUNS[kind]} cannot be written: its description (parameters, names of columns, categories) must "
-                f"have at most {most} {unit}; got {got}. Use fewer columns or categories."
-            )
+            raise InputError(f"{what} must have at most {most} {unit}; got {got}. Use fewer columns or categories.")
     return sealed(save(dict(arrays), {"mercer": text}))
 
 

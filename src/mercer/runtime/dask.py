@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.errors import InputError, MemoryRefusal, MercerError
+from mercer.errors import InputError, MemoryRefusal, MercerError, refuse_if
 from mercer.runtime.passes import Backend, Pass, PassWork, Run, State, fold_parts, runs
 from mercer.runtime.resources import readable
 
@@ -42,11 +42,8 @@ def run_on_cluster(this: Pass, backend: Backend) -> State:
 
     With a checkpoint the sums of each run come to this process, are merged here in order, and saved.
     """
-    if this.source.here_only:
-        raise InputError(
-            "With a Dask backend, X must be file paths, arrays or Dask collections; got "
-            f'{this.source.here_only}. Use backend="serial".'
-        )
+    must_be, got = "file paths, arrays or Dask collections", this.source.here_only
+    refuse_if(got, "With a Dask backend, X", must_be, got, 'Use backend="serial".')
     with _client(backend) as client, _explain_lost_cluster(client), client.as_current(), _no_warning_of_large_tasks():
         work = _submit(client, _same, this.work)  # a first task: a cluster that grows with its work begins to
         threads = _threads(client)
@@ -259,12 +256,11 @@ def _promise(client: Client, state: State) -> None:
     """Refuse sums of which a worker could not hold four sets for each of its threads."""
     size = 4 * sum(array.nbytes for array in state.values())
     for worker in client.scheduler_info(n_workers=-1)["workers"].values():
-        limit = worker.get("memory_limit") or 0
-        if limit and worker["nthreads"] * size > limit:
+        threads, limit = worker["nthreads"], worker.get("memory_limit") or 0
+        if 0 < limit < threads * size:
             raise MemoryRefusal(
-                f"A Dask worker with {worker['nthreads']} threads needs {readable(worker['nthreads'] * size)} of "
-                f"memory; the worker has {readable(limit)}. Use fewer landmarks, or workers with fewer threads or more "
-                "memory."
+                f"A Dask worker with {threads} threads needs {readable(threads * size)} of memory; the worker has "
+                f"{readable(limit)}. Use fewer landmarks, or workers with fewer threads or more memory."
             )
 
 

@@ -156,17 +156,6 @@ def real_path(path: Path) -> Path:
 @contextlib.contextmanager
 def _beside(target: Path) -> Iterator[tuple[int, Path]]:
     """A fresh, locked file in the folder of another, with its mode; removed at the end unless it was moved away."""
-    descriptor, beside = _fresh(target)
-    lock = os.dup(descriptor)  # keeps the file locked when the descriptor is closed
-    try:
-        yield descriptor, beside
-    finally:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        os.close(lock)
-
-
-def _fresh(target: Path) -> tuple[int, Path]:
     old = target.stat() if target.exists() else None
     while True:
         beside = target.with_name(f".{target.name[:_LETTERS]}.{secrets.token_hex(6)}.part")
@@ -174,19 +163,24 @@ def _fresh(target: Path) -> tuple[int, Path]:
         if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:  # else it was taken for a stale one
             break
         os.close(descriptor)
-    if old is not None:
-        _take_over(descriptor, old)
-    return descriptor, beside
+    lock = os.dup(descriptor)  # keeps the file locked when the descriptor is closed
+    try:
+        if old is not None:
+            _take_over(descriptor, old)
+        yield descriptor, beside
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        os.close(lock)
 
 
 def _take_over(descriptor: int, old: os.stat_result) -> None:
     """Give a new file, which is private so far, the owner, group and mode of the one it will replace."""
     if not hasattr(os, "fchown"):  # pragma: no cover - not on every system
         return
-    with contextlib.suppress(OSError):
-        os.fchown(descriptor, old.st_uid, -1)
-    with contextlib.suppress(OSError):
-        os.fchown(descriptor, -1, old.st_gid)
+    for owner, group in ((old.st_uid, -1), (-1, old.st_gid)):
+        with contextlib.suppress(OSError):
+            os.fchown(descriptor, owner, group)
     same = os.fstat(descriptor).st_gid == old.st_gid  # else another group would get to read it
     with contextlib.suppress(OSError):
         os.fchmod(descriptor, stat.S_IMODE(old.st_mode) & (~0 if same else ~0o070))

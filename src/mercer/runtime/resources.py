@@ -205,15 +205,15 @@ class _Limit:
         self.known = 0
         self.of_process: list[LibController] = []
         self.of_thread: list[LibController] = []
-        self.inside: Counter[int] = Counter()  # entries by thread, and of all threads together
-        self.before: dict[int, dict[str, tuple[LibController, int]]] = {}  # by the same keys and by library
+        self.inside: Counter[int] = Counter()  # entries by thread
+        self.before: dict[int, dict[str, tuple[LibController, int]]] = {}  # by thread, or of the process, and library
 
     def enter(self, thread: int) -> None:
         """Hold the libraries to one thread; those that were loaded since another thread entered are included."""
         with self.lock:
             self._find_libraries()
+            self.inside[thread] += 1
             for scope, libraries in ((_PROCESS, self.of_process), (thread, self.of_thread)):
-                self.inside[scope] += 1
                 before = self.before.setdefault(scope, {})
                 if new := [library for library in libraries if library.filepath not in before]:
                     before.update({library.filepath: (library, library.get_num_threads()) for library in new})
@@ -222,23 +222,21 @@ class _Limit:
     def leave(self, thread: int) -> None:
         """Set back the libraries that nobody holds any more."""
         with self.lock:
-            for scope in (_PROCESS, thread):
-                self._count_out(scope, 1)
+            self.inside[thread] -= 1
+            self._set_back()
 
     def leave_for_lost_threads(self) -> None:
         """Leave for all threads but this one, which alone goes on in the child of a fork."""
         thread = threading.get_ident()
-        lost = self.inside[_PROCESS] - self.inside[thread]
-        for scope in set(self.inside) - {_PROCESS, thread}:
-            del self.inside[scope], self.before[scope]
-        if lost:
-            self._count_out(_PROCESS, lost)
+        self.inside = Counter({thread: self.inside[thread]})
+        self.before = {scope: before for scope, before in self.before.items() if scope in (_PROCESS, thread)}
+        self._set_back()
         self.lock.release()
 
-    def _count_out(self, scope: int, entries: int) -> None:
-        self.inside[scope] -= entries
-        if not self.inside[scope]:
-            del self.inside[scope]
+    def _set_back(self) -> None:
+        """Set back the libraries of threads that are no longer inside, and of the process where none is."""
+        self.inside = +self.inside  # without counts of zero
+        for scope in [scope for scope in self.before if not (self.inside if scope == _PROCESS else self.inside[scope])]:
             _set_blas_threads(self.before.pop(scope).values())
 
     def _find_libraries(self) -> None:

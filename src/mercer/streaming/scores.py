@@ -349,8 +349,8 @@ def held_out(work: HeldOutLosses, block: Block) -> Iterator[tuple[int, Array, li
 
 def collect_scores(
     source: Source, work: HeldOutLosses, scoring: Scoring, at_once: int, failures: list[str]
-) -> tuple[list[Array], list[Array]]:
-    """Scores (alphas, folds) and pooled ones (alphas,) of every kernel by any metric: all predictions are held."""
+) -> tuple[Array, Array]:
+    """Scores (kernels, alphas, folds, 1) and pooled ones (kernels, alphas, 1) by any metric: predictions are held."""
     n, labels = int(source.rows or 0), work.first.targets
     promise(
         8 * n * work.alphas * work.targets * (len(work.coefficients) + 1),
@@ -378,4 +378,4 @@ def collect_scores(
         )
         scores.append(own)
         pooled.append(together[:, 0])
-    return scores, pooled
+    return np.stack(scores)[..., None], np.stack(pooled)[..., None]

@@ -35,7 +35,7 @@ from mercer.streaming.scores import (
     sweep,
     table_of,
 )
-from mercer.streaming.sums import FoldSums, LabelLosses, Side, State, SummedTargets
+from mercer.streaming.sums import FoldSums, LabelLosses, State
 from mercer.text import Shown, counted, text_table
 
 _BLOCK_BYTES = 30e6  # of kernel values held at once; what is larger comes from the system anew for every block
@@ -159,100 +159,87 @@ class StreamedSearch:
         The table and how it is read.
     kernels, alphas : list of Kernel, ndarray
         Candidates.
-    sides : tuple of Side
-        Features of each kernel.
-    targets : SummedTargets
-        How Y becomes numbers.
-    folds, seed : int
-        Of the hash.
-    intercept, weighted, nested : bool
-        What is fitted, whether rows have weights, and whether pairs of folds are left out.
+    first : FoldSums
+        The work of the first pass for all kernels: their features, the targets, the folds.
     scoring : Scoring
         What is scored.
     rule : str
         How the best candidate is chosen.
-    ranked : ndarray or None
-        Words of all rows or groups where they are dealt to the folds by rank, as `rank_words` finds them.
+    nested : bool
+        Whether pairs of folds are left out.
     """
 
     reading: PassReading
     kernels: list[Kernel]
     alphas: Array
-    sides: tuple[Side, ...]
-    targets: SummedTargets
-    folds: int
-    seed: int
-    intercept: bool
-    weighted: bool
+    first: FoldSums
     scoring: Scoring
-    nested: bool
-    rule: str
-    ranked: Array | None = None
+    rule: str = "best"
+    nested: bool = False
 
     @property
     def route(self) -> str:
         """Where scores come from: "sums", "rows" (a second pass) or "predictions" (all of them kept)."""
-        if self.scoring.name in FROM_SUMS and not isinstance(self.targets, LabelLosses):
+        if self.scoring.name in FROM_SUMS and not isinstance(self.first.targets, LabelLosses):
             return "sums"
         return "rows" if self.scoring.name in BY_ROWS and self.scoring.quick is not None else "predictions"
 
     def work(self, group: Sequence[int]) -> FoldSums:
         """The first pass for some of the kernels."""
-        sides = tuple(self.sides[k] for k in group)
-        return FoldSums(sides, self.targets, self.folds, self.seed, self.intercept, self.weighted, self.ranked)
+        return replace(self.first, sides=tuple(self.first.sides[k] for k in group))
 
     @cached_property
     def groups(self) -> list[list[int]]:
         """Kernels that share a pass."""
-        return group_kernels([self.work([k]).bytes() for k in range(len(self.sides))], available_bytes())
+        return group_kernels([self.work([k]).bytes() for k in range(len(self.kernels))], available_bytes())
 
     @cached_property
     def block(self) -> int:
         """Rows read together."""
-        return self.reading.at_once or block_rows(max(self.work(range(len(self.sides))).sizes()), self.folds)
+        return self.reading.at_once or block_rows(max(self.first.sizes()), self.first.folds)
 
     def plan(self, rates: Rates | None = None) -> StreamPlan:
         """What it will take; time by fixed rates or by those given."""
-        source = self.reading.source
+        source, first = self.reading.source, self.first
         # a sample takes a pass where rows cannot be had by number, and finding the labels takes one
-        before = (source.take is None) + isinstance(self.targets, LabelLosses)
+        before = (source.take is None) + isinstance(first.targets, LabelLosses)
         return StreamPlan(
-            int(source.rows or 0), source.width, tuple(side.features.count for side in self.sides), len(self.alphas),
-            self.folds, len(self.targets.offset), before + len(self.groups) + (self.route != "sums"),
-            self._seconds(rates or Rates()), self._bytes(), self.block, tuple(side.whitened for side in self.sides),
+            int(source.rows or 0), source.width, tuple(side.features.count for side in first.sides), len(self.alphas),
+            first.folds, len(first.targets.offset), before + len(self.groups) + (self.route != "sums"),
+            self._seconds(rates or Rates()), self._bytes(), self.block, tuple(side.whitened for side in first.sides),
             self.nested,
         )  # fmt: skip
 
     @property
     def _models(self) -> int:
         """Columns of the models that predict a row in the second pass; 0 where there is none."""
-        columns = len(self.alphas) * len(self.targets.offset) * (self.folds if self.nested else 1)
+        columns = len(self.alphas) * len(self.first.targets.offset) * (self.first.folds if self.nested else 1)
         return 0 if self.route == "sums" else columns
 
     def _seconds(self, rates: Rates) -> float:
         """Predicted time, reading not counted."""
-        n, folds, targets = int(self.reading.source.rows or 0), self.folds, len(self.targets.offset)
+        n, first, folds = int(self.reading.source.rows or 0), self.first, self.first.folds
+        systems = (folds if folds > 1 else 0) + (folds * (folds - 1) / 2 if self.nested else 0) + 1
         seconds = rates.start
-        for side in self.sides:
-            m = side.features.count
-            p = float(m + 1 + targets)
-            products = n * p * p * (1.0 + self.weighted) + (n * float(m) ** 2 if side.whitened else 0.0)
+        for side, size in zip(first.sides, first.sizes(), strict=True):
+            m, p = side.features.count, float(size)
+            products = n * p * p * (1.0 + first.weighted) + (n * float(m) ** 2 if side.whitened else 0.0)
             seconds += n * m / rates.values + products / rates.product
-            systems = (folds if folds > 1 else 0) + (folds * (folds - 1) / 2 if self.nested else 0) + 1
             # a tridiagonal form runs at about a sixth of the speed of products
-            seconds += systems * (8 * p**3 + 4 * p * p * targets * len(self.alphas)) / rates.product
+            solved = 8 * p**3 + 4 * p * p * len(first.targets.offset) * len(self.alphas)
+            seconds += systems * solved / rates.product
             if self._models:
                 seconds += n * m / rates.values + 2 * n * m * self._models / rates.product
         return seconds
 
     def _bytes(self) -> int:
         """Predicted peak of memory, beside what the reader holds."""
-        n, sizes = int(self.reading.source.rows or 0), self.work(range(len(self.sides))).sizes()
-        landmarks = [side.features.count for side in self.sides]
-        held = max(sum(8 * self.folds * sizes[k] ** 2 * (1 + self.weighted) for k in group) for group in self.groups)
+        n, first, sizes = int(self.reading.source.rows or 0), self.first, self.first.sizes()
+        landmarks = [side.features.count for side in first.sides]
+        held = max(sum(8 * first.folds * sizes[k] ** 2 * (1 + first.weighted) for k in group) for group in self.groups)
         # models of every fold, in features and in kernel values, and what they predict for some rows
-        predicted = (len(landmarks) + 3) * -(-min(self.block, n) // self.folds)
-        held += 8 * self._models * (2 * self.folds * sum(landmarks) + predicted)
+        predicted = (len(landmarks) + 3) * -(-min(self.block, n) // first.folds)
+        held += 8 * self._models * (2 * first.folds * sum(landmarks) + predicted)
         working = 8 * (self.block * max(sizes) * 1.3 + 6 * max(sizes) * max(sizes))
         return int(max(held + working, drawing_bytes(sample_size(n, max(landmarks)), max(landmarks))))
 
@@ -273,16 +260,19 @@ class StreamedSearch:
             # the next pass needs the room; what is left is of the folds, not of a kernel
             state = {name: array for name, array in state.items() if array.ndim < 3}
         totals = Totals(state["rows"], state["plain_sums"], state["plain_squares"])
+        name, route = self.scoring.name, self.route
         failures: list[str] = []
-        losses, base = [each.losses for each in swept], math.nan
-        if self.route == "predictions":
-            table = self._by_predictions(swept, state, totals, failures)
-        else:
-            if self.route == "rows":
-                losses = self._by_rows(swept, state)
-            else:
-                base = totals.baseline(self.scoring.name)
-            table = table_of(self.scoring.name, self.kernels, self.alphas, swept, losses, totals)
+        second = None if route == "sums" else self._second(swept, state)
+        losses = [each.losses for each in swept]
+        if second is not None and route == "rows":
+            settings = [*self._settings(range(len(swept))), self.alphas, name, self.nested]
+            state = self.reading.run(second, self.block, "scoring", ".scores", settings)
+            losses = [state[f"loss{k}"] for k in range(len(swept))]
+        table = table_of("" if route == "predictions" else name, self.kernels, self.alphas, swept, losses, totals)
+        if second is not None and route == "predictions":
+            scores, pooled = collect_scores(self.reading.source, second, self.scoring, self.block, failures)
+            table = replace(table, scores=scores, pooled=pooled, scoring=name)
+        base = totals.baseline(name) if route == "sums" else math.nan
         nested = nested_outcome(table, losses, totals, self.rule, base=base) if self.nested else None
         return StreamedResult(table, swept, totals, nested, failures)
 
@@ -294,51 +284,34 @@ class StreamedSearch:
 
     def _settings(self, group: Sequence[int]) -> list[object]:
         """What another run must share to go on from a checkpoint."""
-        sides = [[self.kernels[k], side.features.landmarks, side.whitened, side.constant] for k in group
-                 for side in (self.sides[k],)]  # fmt: skip
-        classes = self.targets.classes if isinstance(self.targets, LabelLosses) else None
-        folds = [self.folds, self.seed] if self.ranked is None else [self.folds, self.seed, self.ranked]
-        return [sides, self.targets.offset, classes, *folds, self.intercept, self.weighted]
+        first, pairs = self.first, [(self.kernels[k], self.first.sides[k]) for k in group]
+        sides = [[kernel, side.features.landmarks, side.whitened, side.constant] for kernel, side in pairs]
+        classes = first.targets.classes if isinstance(first.targets, LabelLosses) else None
+        folds = [first.folds, first.seed] if first.ranked is None else [first.folds, first.seed, first.ranked]
+        return [sides, first.targets.offset, classes, *folds, first.intercept, first.weighted]
 
     def _refuse_empty(self, state: State) -> None:
-        weights, way_out = (
-            state["weights"],
-            "Rows are assigned to folds by a hash of the row index or group; use fewer folds.",
-        )
+        weights, way_out = state["weights"], "Rows are assigned to folds by a hash of the row index or group;"
         refuse_if(not weights.any(), "sample_weight", "positive for at least one row", "only zeros")
         for there, words in (
             (state["rows"] > 0, "Fold {} of {} is empty."),
             (weights.sum() - weights > 0, "Without fold {} of {}, no row has positive weight."),
         ):
             if not there.all():
-                raise InputError(f"{words.format(int(there.argmin()), self.folds)} {way_out}")
+                raise InputError(f"{words.format(int(there.argmin()), len(there))} {way_out} use fewer folds.")
 
     def _second(self, swept: Sequence[Swept], state: State) -> HeldOutLosses:
         """What the second pass does: models in terms of kernel values."""
-        coefficients = []
-        for side, each in zip(self.sides, swept, strict=True):
+        first, coefficients, present = self.first, [], None
+        for side, each in zip(first.sides, swept, strict=True):
             flat = each.weights.transpose(3, 0, 1, 2, 4).reshape(side.features.count, -1)
-            turned = side.features.coefficients(flat).reshape(len(flat), self.folds, -1).transpose(1, 0, 2)
+            turned = side.features.coefficients(flat).reshape(len(flat), first.folds, -1).transpose(1, 0, 2)
             coefficients.append(np.ascontiguousarray(turned))
-        constants = tuple(each.intercepts.reshape(self.folds, -1) for each in swept)
-        present, work = None, self.work(range(len(self.sides)))
-        if isinstance(self.targets, LabelLosses):
-            present = classes_left(state["sums"], state["weights"], len(self.targets.classes), paired=self.nested)
-        others = self.folds if self.nested else 1
-        return HeldOutLosses(work, tuple(coefficients), constants, others, len(self.alphas), self.scoring.name, present)
-
-    def _by_rows(self, swept: Sequence[Swept], state: State) -> list[Array]:
-        settings = [*self._settings(range(len(self.sides))), self.alphas, self.scoring.name, self.nested]
-        found = self.reading.run(self._second(swept, state), self.block, "scoring", ".scores", settings)
-        return [found[f"loss{k}"] for k in range(len(swept))]
-
-    def _by_predictions(self, swept: Sequence[Swept], state: State, totals: Totals, failures: list[str]) -> SearchTable:
-        work = self._second(swept, state)
-        scores, pooled = collect_scores(self.reading.source, work, self.scoring, self.block, failures)
-        table = table_of("", self.kernels, self.alphas, swept, [each.losses for each in swept], totals)
-        return replace(
-            table, scores=np.stack(scores)[..., None], pooled=np.stack(pooled)[..., None], scoring=self.scoring.name
-        )
+        constants = tuple(each.intercepts.reshape(first.folds, -1) for each in swept)
+        if isinstance(first.targets, LabelLosses):
+            present = classes_left(state["sums"], state["weights"], len(first.targets.classes), paired=self.nested)
+        others, alphas = first.folds if self.nested else 1, len(self.alphas)
+        return HeldOutLosses(first, tuple(coefficients), constants, others, alphas, self.scoring.name, present)
 
 
 @dataclass(frozen=True, eq=False)
