@@ -97,7 +97,7 @@ def check_folder(path: object, mark: str, what: str = "folder") -> Path:
     folder, mark = check_path(path, what), f"{version('mercer')} {_FORM} {mark}"
     if folder.exists() and not folder.is_dir():
         raise InputError(sentence(f"The {what} {str(folder)!r}", "a directory", "a file", f"Use another {what}."))
-    try:
+    with explain(f"The {what} {str(folder)!r} cannot be used"):
         folder.mkdir(parents=True, exist_ok=True)
         held, stamp = [each.name for each in folder.iterdir()], folder / _STAMP
         if not held:
@@ -106,8 +106,6 @@ def check_folder(path: object, mark: str, what: str = "folder") -> Path:
             must_be = "empty, or belong to an earlier fit of the same table with the same settings"
             got = f"{held[0]!r} in it"
             raise InputError(sentence(f"The {what} {str(folder)!r}", must_be, got, f"Use another {what}."))
-    except OSError as problem:
-        raise InputError(f"The {what} {str(folder)!r} cannot be used: {problem.strerror or problem}.") from None
     return folder.resolve()
 
 
@@ -165,10 +163,8 @@ def _sort_leaves(
     n, (core_rows, system_rows) = sum(leaf.stat().st_size for leaf in leaves) // (8 * length), sizes
     refuse_if(not n, "sample_weight", "positive for at least one row", "only zeros")
     levels = 0 if n <= system_rows else max(0, round(math.log2(n / core_rows)) - first)
-    with path.open("wb") as file:
+    with replacing(path, "folder") as file:
         parts = [_sort_leaf(np.fromfile(leaf).reshape(-1, length), source, scale, levels, file) for leaf in leaves]
-        file.flush()
-        os.fsync(file.fileno())
     arrays = _join_leaves(parts, (columns, thresholds), levels, n if n <= system_rows else core_rows)
     return arrays | {"checksum": np.array(_checksum(path))}
 
@@ -275,7 +271,7 @@ class SolutionFile(Sequence[CellSolution]):
         self._answered, self._targets = np.diff(cells.answer_order[1]), t
         sizes = np.dtype(self._head).itemsize + 8 * ((self._splits + 1) * t * self._answered + 1)
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
-        with explain(path, "cannot be written"):
+        with explain(f"{str(path)!r} cannot be written"):
             path.touch()
             os.truncate(path, int(self._starts[-1]))
 
@@ -289,7 +285,7 @@ class SolutionFile(Sequence[CellSolution]):
 
     def find(self, cell: int) -> CellSolution | None:
         """The solution of a cell; None if it was not written, or not to its end."""
-        with explain(self._path, "cannot be read"), self._path.open("rb") as file:
+        with explain(f"{str(self._path)!r} cannot be read"), self._path.open("rb") as file:
             file.seek(int(self._starts[cell]))
             raw = file.read(int(self._starts[cell + 1] - self._starts[cell]))
         form = self._record(cell)
@@ -317,7 +313,7 @@ class SolutionFile(Sequence[CellSolution]):
         parts = solution.held_out if solution.left_out is None else [*solution.held_out, solution.left_out]
         record["held_out"][0] = parts
         record["checksum"] = zlib.crc32(record.tobytes()[:-8], self._mark)
-        with explain(self._path, "cannot be written"), self._path.open("r+b") as file:
+        with explain(f"{str(self._path)!r} cannot be written"), self._path.open("r+b") as file:
             file.seek(int(self._starts[cell]))
             file.write(record.tobytes())
 

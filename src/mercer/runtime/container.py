@@ -199,9 +199,8 @@ class Checkpoint:
             text, found = read(file, size, "checkpoint")
             record, mine = loads(text, "its record"), {"mark": self.mark}
             if record != mine and isinstance(record, dict) and isinstance(record.get("mark"), str):
-                raise InputError(
-                    f"The checkpoint {self.path} belongs to other data or settings. Delete it, or use another file."
-                )
+                words = f"The checkpoint {self.path} belongs to other data or settings."
+                raise InputError(f"{words} Delete it, or use another file.")
             forms, expected = ({name: (a.dtype, a.shape) for name, a in arrays.items()} for arrays in (found, like))
             if record != mine or forms != expected:
                 raise ModelFileError("its arrays do not match this fit (names, types or shapes differ).")

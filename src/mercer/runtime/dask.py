@@ -149,10 +149,9 @@ def current_client() -> Client | None:
     """The client that is in use in this process; None if there is none."""
     from distributed import default_client
 
-    try:
+    with suppress(ValueError):
         return default_client()
-    except ValueError:
-        return None
+    return None
 
 
 @contextmanager
@@ -220,18 +219,16 @@ def _explain_lost_cluster(client: Client) -> Iterator[None]:
     try:
         yield
     except KilledWorker:
-        raise InputError(
-            f"The Dask workers of the scheduler at {address} were killed repeatedly, often because of too little "
-            "memory. See the worker logs; use fewer landmarks, or workers with more memory."
-        ) from None
+        words = f"The Dask workers of the scheduler at {address} were killed repeatedly"
+        way_out = "See the worker logs; use fewer landmarks, or workers with more memory."
+        raise InputError(f"{words}, often because of too little memory. {way_out}") from None
     except Exception as problem:
         lost = isinstance(problem, CommClosedError | futures.CancelledError) or client.status != "running"
         if isinstance(problem, MercerError) or not lost:
             raise
-        raise InputError(
-            f"The connection to the scheduler at {address} was lost, or the work was cancelled there. Start the "
-            "scheduler and this fit again; with a checkpoint, finished work is kept."
-        ) from None
+        words = f"The connection to the scheduler at {address} was lost, or the work was cancelled there."
+        way_out = "Start the scheduler and this fit again; with a checkpoint, finished work is kept."
+        raise InputError(f"{words} {way_out}") from None
 
 
 @contextmanager
@@ -258,10 +255,9 @@ def _promise(client: Client, state: State) -> None:
     for worker in client.scheduler_info(n_workers=-1)["workers"].values():
         threads, limit = worker["nthreads"], worker.get("memory_limit") or 0
         if 0 < limit < threads * size:
-            raise MemoryRefusal(
-                f"A Dask worker with {threads} threads needs {readable(threads * size)} of memory; the worker has "
-                f"{readable(limit)}. Use fewer landmarks, or workers with fewer threads or more memory."
-            )
+            words = f"A Dask worker with {threads} threads needs {readable(threads * size)} of memory;"
+            way_out = "Use fewer landmarks, or workers with fewer threads or more memory."
+            raise MemoryRefusal(f"{words} the worker has {readable(limit)}. {way_out}")
 
 
 def compute(pieces: Sequence[Delayed]) -> tuple[Any, ...]:

@@ -61,23 +61,22 @@ class SourceStamp:
 
     def check(self) -> None:
         """Refuse a file that has changed since."""
-        with explain(self.path, "can no longer be read"):
+        with explain(f"{self.path!r} can no longer be read"):
             now = SourceStamp.of(self.path)
         if now.machine != self.machine:
             now = replace(now, stamped=self.stamped, inode=self.inode, machine=self.machine)
         if now != self:
-            raise InputError(
-                f"{self.path!r} was changed while it was in use. Every pass must read the same rows; start again."
-            )
+            words = f"{self.path!r} was changed while it was in use."
+            raise InputError(f"{words} Every pass must read the same rows; start again.")
 
 
 @contextlib.contextmanager
-def explain(path: str | Path, problem: str) -> Iterator[None]:
-    """Turn an error of the system inside into one sentence that names a file and the problem with it."""
+def explain(problem: str) -> Iterator[None]:
+    """Turn an error of the system inside into one sentence that begins with the problem."""
     try:
         yield
     except OSError as error:
-        raise InputError(f"{str(path)!r} {problem}: {error.strerror or error}.") from None
+        raise InputError(f"{problem}: {error.strerror or error}.") from None
 
 
 def check_path(path: object, what: str = "model file") -> Path:

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError
+from mercer.errors import InputError, refuse_if
 from mercer.runtime import run
 from mercer.solvers.cholesky import (
     lapack,
@@ -189,11 +189,8 @@ class Moments:
         side, train = work.sides[k], state[f"train{k}"]
         test = state.get(f"test{k}", train)
         sums = list(train) if test is train else [*train, *test]
-        if not all(np.isfinite(C).all() for C in sums):
-            raise InputError(
-                f"Sums over rows of {side.features.kernel!r} must be finite; got NaN or infinity. "
-                "Scale X, y or the weights."
-            )
+        what, finite = f"Sums over rows of {side.features.kernel!r}", all(np.isfinite(C).all() for C in sums)
+        refuse_if(not finite, what, "finite", "NaN or infinity", "Scale X, y or the weights.")
         if not side.whitened:
             r, root = side.features.count, np.eye(train.shape[1])
             root[:r, :r] = side.features.root
@@ -309,11 +306,9 @@ class Models:
     @staticmethod
     def join(parts: Sequence[Models]) -> Models:
         """Models of one training set, for the alphas of all parts."""
-        arrays = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("inner", "border", "weights", "intercept")
-        }
-        return Models(**arrays, rank=min(part.rank for part in parts))
+        names = ("inner", "border", "weights", "intercept")
+        inner, border, weights, intercept = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
+        return Models(inner, border, weights, intercept, min(part.rank for part in parts))
 
     def residual_vectors(self) -> Array:
         """v with residual a'v, for every alpha and target: (alphas, p, t)."""
@@ -385,9 +380,7 @@ class SummedSystem:
             return Models.join([self.solve([alpha]) for alpha in ladder])
         reduced = self._form(ladder)
         b, u = np.split(reduced.into(np.hstack([self.b, np.outer(self.u, self.offset)])), 2, axis=1)
-        solved = [
-            reduced.solve(b - alpha * u, float(alpha)) - self._unseen(reduced, u, float(alpha)) for alpha in ladder
-        ]
+        solved = [reduced.solve(b - alpha * u, alpha) - self._unseen(reduced, u, alpha) for alpha in ladder.tolist()]
         r = len(self.u)
         inner = reduced.out(np.hstack(solved)).reshape(r, len(ladder), t).transpose(1, 0, 2)
         if self.intercept:

@@ -199,11 +199,8 @@ class LandmarkCheck:
         return bool(gain > max(0.01 * self.half_error, 2.0 * self.standard_error))
 
     def __str__(self) -> str:
-        verdict = "More landmarks would still help" if self.helps else "More landmarks would hardly help"
-        return (
-            f"Held-out mean squared error with {self.half} landmarks {self.half_error:.4g}, with {self.landmarks} "
-            f"{self.error:.4g}. {verdict}."
-        )
+        both = f"with {self.half} landmarks {self.half_error:.4g}, with {self.landmarks} {self.error:.4g}"
+        return f"Held-out mean squared error {both}. More landmarks would {'still' if self.helps else 'hardly'} help."
 
 
 def landmark_check(swept: Swept, totals: Totals, landmarks: int) -> LandmarkCheck:

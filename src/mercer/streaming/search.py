@@ -55,10 +55,9 @@ def group_kernels(sizes: Sequence[int], memory: float) -> list[list[int]]:
     held = math.inf
     for k, size in enumerate(sizes):
         if size > room:
-            raise MemoryRefusal(
-                f"Fitting one kernel needs {readable(size)} of memory for its landmarks and folds; at most half of the "
-                f"available {readable(memory)} is used. Use fewer landmarks or folds."
-            )
+            words = f"Fitting one kernel needs {readable(size)} of memory for its landmarks and folds;"
+            most = f"at most half of the available {readable(memory)} is used"
+            raise MemoryRefusal(f"{words} {most}. Use fewer landmarks or folds.")
         if held + size > room:
             groups.append([])
             held = 0.0
@@ -338,12 +337,17 @@ class PassReading:
     at_once: int | None = None
     verbose: int = 0
 
-    def run(self, work: PassWork, at_once: int, words: str, suffix: str, settings: list[object]) -> State:
+    def run(self, work: PassWork, at_once: int, what: str, suffix: str, settings: list[object]) -> State:
         """One pass; `settings` must be the same for a checkpoint to be gone on from."""
         kept = None
         if self.checkpoint is not None:
             kept = PassCheckpoint(f"{self.checkpoint}{suffix}", fingerprint(self.source.identity(), settings))
         return run_pass(
-            self.source, work, at_once=at_once, backend=self.backend, progress=words, checkpoint=kept,
+            self.source,
+            work,
+            at_once=at_once,
+            backend=self.backend,
+            progress=what,
+            checkpoint=kept,
             verbose=self.verbose,
-        )  # fmt: skip
+        )

@@ -104,7 +104,7 @@ def as_stored(values: object) -> Stored:
 
 def _read_npy(path: Path) -> Stored:
     """An array in a `.npy` file."""
-    with explain(path, "cannot be read"):
+    with explain(f"{str(path)!r} cannot be read"):
         try:
             return as_stored(np.load(path, mmap_mode="r", allow_pickle=False))
         except (ValueError, EOFError) as problem:

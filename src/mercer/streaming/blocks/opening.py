@@ -116,9 +116,8 @@ def as_source(
     if _is_blocks(X):
         return open_stream(X, asked)
     if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        raise InputError(
-            "X must not have missing values (masked entries). Impute the missing values, or drop these rows."
-        )
+        words = "X must not have missing values (masked entries)."
+        raise InputError(f"{words} Impute the missing values, or drop these rows.")
     try:
         table = as_stored(X)
     except ValueError:
@@ -213,10 +212,8 @@ def _mark(first: Block) -> str:
 def _read_partition(part: Part, skip: int, at_once: int, X: XLike, *others: XLike) -> Iterator[Block]:
     """The rows of one partition of Dask's, of which X, y, weights and groups were computed to be these."""
     if len(X) != part.rows:
-        raise InputError(
-            f"A partition of X changed its length between passes: {part.rows} rows, then {len(X)}. Make the "
-            "computation deterministic, or persist X."
-        )
+        words = f"A partition of X changed its length between passes: {part.rows} rows, then {len(X)}."
+        raise InputError(f"{words} Make the computation deterministic, or persist X.")
     Y, weights, keys = (None if other is None else np.asarray(other) for other in others)
     frame = None if part.layout.names is None else as_frame(X)
     if frame is None:
@@ -284,10 +281,8 @@ def _partitions(value: Lazy) -> list[Lazy]:
         return list(value.to_delayed())
     if value.ndim == 2 and len(value.chunks[1]) > 1:
         if np.isnan(value.chunks[0]).any():
-            raise InputError(
-                f"X with unknown chunk sizes must have one chunk along axis 1; got {len(value.chunks[1])}. Use "
-                "X.rechunk({1: -1}) before filtering rows."
-            )
+            words = f"X with unknown chunk sizes must have one chunk along axis 1; got {len(value.chunks[1])}."
+            raise InputError(words + " Use X.rechunk({1: -1}) before filtering rows.")
         value = value.rechunk({1: -1})
     return list(value.to_delayed().ravel())
 

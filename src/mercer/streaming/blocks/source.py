@@ -60,6 +60,7 @@ class Part:
         return regroup((block.pick(slice(max(0, first - block.start), None)) for block in blocks), at_once)
 
 
+@dataclass(eq=False)
 class Source:
     """A table that is read in passes, one block of rows at a time; made by `as_source`.
 
@@ -93,23 +94,19 @@ class Source:
     [(0, 4), (4, 4), (8, 2)]
     """
 
-    def __init__(
-        self,
-        parts: tuple[Part, ...],
-        layout: Layout,
-        *,
-        rows: int | None,
-        identity: Callable[[], str],
-        what: str = "X",
-        whole: Part | None = None,
-        take: Callable[[Array], Columns] | None = None,
-        here_only: str = "",
-    ) -> None:
-        self.parts, self.rows, self.what, self.here_only = parts, rows, what, here_only
-        self.width, self.names = layout.width, layout.names
-        self.targets, self.target_names, self.targets_1d = layout.targets, layout.target_names, layout.flat
-        self.identity, self.take, self._whole, self._layout = identity, take, whole, layout
-        refuse_if(rows == 0, what, "a table with rows", "none")
+    parts: tuple[Part, ...]
+    layout: Layout
+    rows: int | None
+    identity: Callable[[], str]
+    what: str = "X"
+    whole: Part | None = None
+    take: Callable[[Array], Columns] | None = None
+    here_only: str = ""
+
+    def __post_init__(self) -> None:
+        self.width, self.names, self.targets_1d = self.layout.width, self.layout.names, self.layout.flat
+        self.targets, self.target_names = self.layout.targets, self.layout.target_names
+        refuse_if(self.rows == 0, self.what, "a table with rows", "none")
 
     def blocks(self, at_once: int, start: int = 0) -> Iterator[Block]:
         """All rows in order from row `start` on, `at_once` together.
@@ -117,7 +114,7 @@ class Source:
         A pass that ends with another number of rows than the one before is refused: the answer would be of neither.
         """
         self._promise(at_once, "A block", "Use a smaller block_rows, or a table with fewer columns.")
-        rest = self.rest(start) if self._whole is None else [(self._whole, start)]
+        rest = self.rest(start) if self.whole is None else [(self.whole, start)]
         end = start
         for block in regroup((block for part, skip in rest for block in part.blocks(at_once, skip)), at_once):
             end = block.start + len(block)
@@ -137,13 +134,10 @@ class Source:
     def count(self, rows: int) -> None:
         """A pass has found so many rows."""
         refuse_if(not rows, self.what, "a table with rows", "none")
-        if self.rows is None:
-            self.rows = rows
-        if self.rows != rows:
-            raise InputError(
-                f"{self.what} changed between passes: {self.rows} rows, then {rows}. X must return the same rows every "
-                "time it is read."
-            )
+        if self.rows not in (None, rows):
+            words = f"{self.what} changed between passes: {self.rows} rows, then {rows}."
+            raise InputError(f"{words} X must return the same rows every time it is read.")
+        self.rows = rows
 
     def sample(self, count: int, rng: np.random.Generator, backend: Backend = "serial") -> Block:
         """Rows drawn without replacement, each with the same chance, in the order of the table.
@@ -173,7 +167,7 @@ class Source:
         drawn: dict[str, Array] = {}
         for start in range(0, n, _STRETCH):
             draw.keep(drawn, start, min(_STRETCH, n - start))
-        return self._layout.check(self.take(drawn["rows"]), 0, drawn["rows"])
+        return self.layout.check(self.take(drawn["rows"]), 0, drawn["rows"])
 
 
 def _least(words: Array, count: int) -> Array:

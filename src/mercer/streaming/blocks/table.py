@@ -305,9 +305,8 @@ class RolesGiven:
         """The roles that are names of columns, or those that are arrays."""
         several = not self.labels and _are_names(self.y)
         names = [isinstance(value, str) or (what == "y" and several) for what, value in self.items()]
-        y, weights, groups = (
-            value if name is named else None for (_, value), name in zip(self.items(), names, strict=True)
-        )
+        kept = zip(self.items(), names, strict=True)
+        y, weights, groups = (value if name is named else None for (_, value), name in kept)
         return RolesGiven(y, weights, groups, self.labels)
 
 
@@ -337,9 +336,8 @@ def find_roles(names: Sequence[object], asked: RolesGiven, what: str, index: Col
             if name not in known:
                 raise InputError(f"There is no column {name!r} in {what}. {nearest(name, known)}")
             if name in taken:
-                raise InputError(
-                    f"Column {name!r} of {what} is used twice: as {taken[name]} and as {role}. Use each column once."
-                )
+                roles = f"as {taken[name]} and as {role}"
+                raise InputError(f"Column {name!r} of {what} is used twice: {roles}. Use each column once.")
             taken[name] = role
     X = tuple(name for name in known if name not in taken and name not in index)
     if not X:
