@@ -116,8 +116,7 @@ def read(file: BinaryIO, size: int, kind: str = "model") -> tuple[str, dict[str,
     try:
         text = parsed(head[8:].decode("ascii"), "its header")["__metadata__"]["mercer"]
         tensors = deserialize(data)  # type: ignore[no-untyped-call]
-        arrays = {name: np.frombuffer(held["data"], dtype=DTYPES[held["dtype"]]) for name, held in tensors}
-        arrays = {name: arrays[name].reshape(held["shape"]) for name, held in tensors}
+        arrays = {name: np.frombuffer(raw["data"], DTYPES[raw["dtype"]]).reshape(raw["shape"]) for name, raw in tensors}
     except (UnicodeDecodeError, LookupError, TypeError, ValueError, AttributeError, SafetensorError):
         raise ModelFileError("its header is invalid.") from None
     if any(array.dtype == bool and array.view(np.uint8).max(initial=0) > 1 for array in arrays.values()):

@@ -52,10 +52,8 @@ def run_on_cluster(this: Pass, backend: Backend) -> State:
         lanes = runs(this.source.rest(this.start), max(_LANES, _PER_THREAD * threads))
         sums = _fold_runs([_fold_run(this, client, work, lane) for lane in lanes], threads)
         if this.checkpoint is None:
-            state, rows = _merge_by_pairs(client, work, sums).result()
-            state = {
-                name: np.require(array, requirements="W") for name, array in state.items()
-            }  # messages are read-only
+            merged, rows = _merge_by_pairs(client, work, sums).result()
+            state = {name: np.require(array, requirements="W") for name, array in merged.items()}  # it came read-only
         else:
             state, rows = this.state, 0
             for later, count in (future.result() for future in sums):

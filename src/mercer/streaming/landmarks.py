@@ -11,7 +11,7 @@ import numpy as np
 from mercer.data.checks import check_size
 from mercer.data.hashing import fill_folds, row_words, words_of
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
 from mercer.runtime.passes import Backend, run_pass
@@ -146,9 +146,8 @@ def rank_words(source: Source, sample: Block, folds: int, seed: int, backend: Ba
             words = run_pass(source, FindDistinct(seed), at_once=_AT_ONCE, backend=backend)["distinct"]
     if fill_folds(words, folds):
         return None
-    if len(words) < folds:
-        must_be = f"at most the number of {what}, {len(words)}"
-        raise InputError(sentence("The number of folds", must_be, folds, f"Use a smaller cv, or more {what}."))
+    must_be, way_out = f"at most the number of {what}, {len(words)}", f"Use a smaller cv, or more {what}."
+    refuse_if(len(words) < folds, "The number of folds", must_be, folds, way_out)
     return words
 
 

@@ -187,7 +187,7 @@ def _beside(values: object, what: str, rows: int) -> Stored | None:
         return None
     path = Path(values) if isinstance(values, str | os.PathLike) else None
     named = path is not None and path.suffix.lower() != ".npy"
-    refuse_if(named, what, "an array or the path of a .npy file", repr(str(path)))
+    refuse_if(named, what, "an array or the path of a .npy file", repr(str(values)))
     stored = as_stored(values) if path is None else _read_npy(path)
     refuse_if(not 1 <= len(stored.shape) <= 2, what, "one value per row", f"an array of {len(stored.shape)} dimensions")
     refuse_length(what, stored.shape[0], rows)

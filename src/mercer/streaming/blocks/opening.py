@@ -261,18 +261,14 @@ def _refuse_kinds(X: XLike, asked: RolesGiven, others: list[list[Lazy]], tables:
     for (what, value), own in zip(asked.items(), others, strict=True):
         if value is None or not (what == "groups" or (what == "y" and asked.labels)):
             continue
-        named = isinstance(value, str)
-        dtype = getattr(X[value] if named else value, "dtype", np.dtype(object))
+        column = isinstance(value, str)
+        dtype = getattr(X[value] if column else value, "dtype", np.dtype(object))
         if kind_of(dtype.type) != kind_of(np.object_):
             continue
-        pieces = [delayed(getitem)(table, value) for table in tables] if named else own
-        kinds = compute([delayed(_kind)(what, piece) for piece in pieces])
+        pieces = [delayed(getitem)(table, value) for table in tables] if column else own
+        named = [delayed(as_labels)(delayed(np.asarray)(piece), Naming(what)) for piece in pieces]
+        kinds = compute([delayed(kind_of_names)(what, names) for names in named])
         one_kind(what, [(kind, f"partition {place}") for place, kind in enumerate(kinds) if kind is not None])
-
-
-def _kind(what: str, names: object) -> str | None:
-    """Kind of the labels or keys of one partition."""
-    return kind_of_names(what, as_labels(np.asarray(names), Naming(what)))
 
 
 def _partitions(value: Lazy) -> list[Lazy]:
@@ -290,9 +286,8 @@ def _partitions(value: Lazy) -> list[Lazy]:
 def _lengths(value: Lazy, pieces: list[Lazy]) -> list[int]:
     """Rows of each partition; one pass over the lengths where Dask does not know them."""
     chunks = getattr(value, "chunks", None)
-    if chunks is None or np.isnan(chunks[0]).any():
-        return [int(length) for length in compute([delayed(len)(piece) for piece in pieces])]
-    return [int(length) for length in chunks[0]]
+    known = chunks is not None and not np.isnan(chunks[0]).any()
+    return list(map(int, chunks[0] if known else compute([delayed(len)(piece) for piece in pieces])))
 
 
 def _cut_like(value: Lazy, what: str, lengths: list[int]) -> list[Lazy]:
