@@ -23,7 +23,7 @@ from mercer.streaming.landmarks import (
     sides_of,
 )
 from mercer.streaming.scores import HeldOutLosses, LandmarkCheck, classes_left, landmark_check
-from mercer.streaming.search import PassReading, StreamedSearch, block_rows, group_kernels
+from mercer.streaming.search import StreamedSearch, block_rows, group_kernels
 from mercer.streaming.sums import FoldSums, LabelLosses, Numbers
 
 KERNELS, ALPHAS, FOLDS = [Gaussian(1.0), Gaussian(3.0)], np.array([1e-3, 0.1, 10.0]), 5
@@ -44,7 +44,7 @@ def searching(source, *, scoring=None, classifier=False, labels=None, intercept=
     sides = sides_of(features, source.rows, ALPHAS[0], sample, targets, intercept=intercept)
     first = FoldSums(sides, targets, FOLDS, 0, intercept, weighted)
     how = resolve_scoring(scoring, classifier=classifier)
-    return StreamedSearch(PassReading(source, at_once=at_once), KERNELS, ALPHAS, first, how, rule, nested)
+    return StreamedSearch(source, KERNELS, ALPHAS, first, how, rule, nested, at_once=at_once)
 
 
 def oracle(search, X, Y, loss, **how):

@@ -31,7 +31,7 @@ from mercer.streaming.blocks import Source, as_source
 from mercer.streaming.blocks.files import file_layout, is_named_table
 from mercer.streaming.blocks.table import RolesGiven
 from mercer.streaming.landmarks import FindDistinct, LandmarkChoice, draw_sample, numbers_of, rank_words, sides_of
-from mercer.streaming.search import PassReading, StreamedSearch
+from mercer.streaming.search import StreamedSearch
 from mercer.streaming.sums import FoldSums, LabelLosses, SummedTargets
 from mercer.tables import TableEncoder
 from mercer.tables.encoding import Passes, columns_for, encode_file, encode_new
@@ -166,11 +166,11 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         def search_of(kernels: list[Kernel], alphas: Array) -> StreamedSearch:
             features = [choice.features(kernel, sample.X, self._names(), count, seed) for kernel in kernels]
             sides = sides_of(features, expected, float(alphas.min()), sample, targets, intercept=intercept)
-            reading = PassReading(source, self.backend, self.checkpoint, self.block_rows, int(self.verbose))
             weighted = folds == 1 or sample.weights is not None
             first = FoldSums(sides, targets, folds, seed, intercept, weighted, ranked)
             rule, nested = getattr(self, "rule", "best"), bool(getattr(self, "nested", False))
-            return StreamedSearch(reading, kernels, alphas, first, scoring, rule, nested)
+            how = self.backend, self.checkpoint, self.block_rows, int(self.verbose)
+            return StreamedSearch(source, kernels, alphas, first, scoring, rule, nested, *how)
 
         return search_of(kernels, alphas), search_of
 

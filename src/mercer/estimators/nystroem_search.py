@@ -173,7 +173,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
             search = larger
             if self.checkpoint is not None:
                 again = f"{self.checkpoint}.grid{turn + 1}"
-                search = replace(search, reading=replace(search.reading, checkpoint=again))
+                search = replace(search, checkpoint=again)
         self.plan_ = search.plan()
         keep_choice(self, table, choice, folds)
         k, a = choice.kernel, choice.alphas[0]
@@ -220,7 +220,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         condition, rows = float(found.swept[k].condition[a]), int(found.totals.rows.sum())
         model.hold(
             search.first.sides[k].features, final.weights[a], final.intercept[a], alphas, rows, condition,
-            one_target=search.reading.source.targets_1d,
+            one_target=search.source.targets_1d,
         )  # fmt: skip
         if self.landmarks is not None and not (is_tuned(self) or self._growing()[0]):
             warn_if_landmarks_lost(type(self).__name__, search.first.sides[k].features)

@@ -220,18 +220,15 @@ def _join_leaves(
 ) -> dict[str, Array]:
     """The tree of all splits, level by level, and what is known of the sorted rows."""
     names = ("sizes", "beside", "centres", "low", "high")
-    sizes, beside, centres, low, high = (np.concatenate([leaf[name] for leaf in leaves]) for name in names)
+    sizes, beside, *around = (np.concatenate([leaf[name] for leaf in leaves]) for name in names)
     if max(sizes) > _UNEVEN * core_rows:
         words = f"Too many rows have equal values: a cell of about {core_rows} rows would have {max(sizes)}."
         raise InputError(f"{words} Load the table, and fit it without folder=.")
     nodes = [(leaf, slice(2**level - 1, 2 ** (level + 1) - 1)) for level in range(levels) for leaf in leaves]
-    return {
+    return dict(zip(names[2:], around, strict=True)) | {
         "columns": np.concatenate([splits[0], *(leaf["columns"][part] for leaf, part in nodes)]).astype(np.intp),
         "thresholds": np.concatenate([splits[1], *(leaf["thresholds"][part] for leaf, part in nodes)]),
         "starts": np.cumsum([0, *sizes]),
-        "centres": centres,
-        "low": low,
-        "high": high,
         "Y": np.ascontiguousarray(beside[:, :-2]),
         "weights": np.ascontiguousarray(beside[:, -2]),
         "numbers": beside[:, -1].astype(np.intp),

@@ -356,12 +356,13 @@ class SummedSystem:
         """The tridiagonal form, in the place of C."""
         return Tridiagonal(self.C)
 
-    def _form(self, ladder: Array) -> Shifted | Tridiagonal:
-        """What the system is solved from."""
+    def _form(self, alphas: Array | Sequence[float]) -> tuple[Array, Shifted | Tridiagonal]:
+        """The alphas as an array, and what the system is solved from."""
+        ladder = np.asarray(alphas, dtype=np.float64)
         single = len(ladder) == 1 and "_tridiagonal" not in vars(self)
         if single and (shifted := Shifted(self.C, float(ladder[0]))).definite:
-            return shifted
-        return self._tridiagonal
+            return ladder, shifted
+        return ladder, self._tridiagonal
 
     @staticmethod
     def _unseen(reduced: Shifted | Tridiagonal, u: Array, alpha: float) -> Array | float:
@@ -375,10 +376,9 @@ class SummedSystem:
 
     def solve(self, alphas: Array | Sequence[float]) -> Models:
         """The models for all alphas."""
-        ladder, t = np.asarray(alphas, dtype=np.float64), len(self.offset)
-        if self.narrow and len(ladder) > 1:
-            return Models.join([self.solve([alpha]) for alpha in ladder])
-        reduced = self._form(ladder)
+        if self.narrow and len(alphas) > 1:
+            return Models.join([self.solve([alpha]) for alpha in alphas])
+        (ladder, reduced), t = self._form(alphas), len(self.offset)
         b, u = np.split(reduced.into(np.hstack([self.b, np.outer(self.u, self.offset)])), 2, axis=1)
         solved = [reduced.solve(b - alpha * u, alpha) - self._unseen(reduced, u, alpha) for alpha in ladder.tolist()]
         r = len(self.u)
@@ -394,17 +394,16 @@ class SummedSystem:
 
     def response(self, B: Array, alphas: Array | Sequence[float]) -> list[Array]:
         """(C + alpha I)^-1 B for each alpha."""
-        reduced = self._form(np.asarray(alphas, dtype=np.float64))
+        ladder, reduced = self._form(alphas)
         into = reduced.into(B)
-        return [reduced.out(reduced.solve(into, float(alpha))) for alpha in alphas]
+        return [reduced.out(reduced.solve(into, alpha)) for alpha in ladder.tolist()]
 
     def condition(self, alphas: Array | Sequence[float]) -> Array:
         """Condition number of the system for each alpha; infinite where its smallest eigenvalue is rounding.
 
         Or how much larger sums were before those of the mean were subtracted, where that is more.
         """
-        ladder = np.asarray(alphas, dtype=np.float64)
-        reduced = self._form(ladder)
+        ladder, reduced = self._form(alphas)
         least = np.maximum(reduced.least(), 0.0) + ladder
         found = np.full(len(ladder), math.inf)
         np.divide(reduced.largest + ladder, least, out=found, where=least > reduced.noise)

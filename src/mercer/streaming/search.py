@@ -154,8 +154,8 @@ class StreamedSearch:
 
     Attributes
     ----------
-    reading : PassReading
-        The table and how it is read.
+    source : Source
+        The table.
     kernels, alphas : list of Kernel, ndarray
         Candidates.
     first : FoldSums
@@ -166,15 +166,27 @@ class StreamedSearch:
         How the best candidate is chosen.
     nested : bool
         Whether pairs of folds are left out.
+    backend : object
+        As of `mercer.runtime.passes.run_pass`.
+    checkpoint : path or None
+        Where a pass is kept; later passes add a suffix.
+    at_once : int or None
+        Rows of a block; None leaves it to the widths of the sums.
+    verbose : int
+        Whether progress is told.
     """
 
-    reading: PassReading
+    source: Source
     kernels: list[Kernel]
     alphas: Array
     first: FoldSums
     scoring: Scoring
     rule: str = "best"
     nested: bool = False
+    backend: Backend = None
+    checkpoint: File = None
+    at_once: int | None = None
+    verbose: int = 0
 
     @property
     def route(self) -> str:
@@ -195,11 +207,11 @@ class StreamedSearch:
     @cached_property
     def block(self) -> int:
         """Rows read together."""
-        return self.reading.at_once or block_rows(max(self.first.sizes()), self.first.folds)
+        return self.at_once or block_rows(max(self.first.sizes()), self.first.folds)
 
     def plan(self, rates: Rates | None = None) -> StreamPlan:
         """What it will take; time by fixed rates or by those given."""
-        source, first = self.reading.source, self.first
+        source, first = self.source, self.first
         # a sample takes a pass where rows cannot be had by number, and finding the labels takes one
         before = (source.take is None) + isinstance(first.targets, LabelLosses)
         return StreamPlan(
@@ -217,7 +229,7 @@ class StreamedSearch:
 
     def _seconds(self, rates: Rates) -> float:
         """Predicted time, reading not counted."""
-        n, first, folds = int(self.reading.source.rows or 0), self.first, self.first.folds
+        n, first, folds = int(self.source.rows or 0), self.first, self.first.folds
         systems = (folds if folds > 1 else 0) + (folds * (folds - 1) / 2 if self.nested else 0) + 1
         seconds = rates.start
         for side, size in zip(first.sides, first.sizes(), strict=True):
@@ -233,7 +245,7 @@ class StreamedSearch:
 
     def _bytes(self) -> int:
         """Predicted peak of memory, beside what the reader holds."""
-        n, first, sizes = int(self.reading.source.rows or 0), self.first, self.first.sizes()
+        n, first, sizes = int(self.source.rows or 0), self.first, self.first.sizes()
         landmarks = [side.features.count for side in first.sides]
         held = max(sum(8 * first.folds * sizes[k] ** 2 * (1 + first.weighted) for k in group) for group in self.groups)
         # models of every fold, in features and in kernel values, and what they predict for some rows
@@ -265,11 +277,11 @@ class StreamedSearch:
         losses = [each.losses for each in swept]
         if second is not None and route == "rows":
             settings = [*self._settings(range(len(swept))), self.alphas, name, self.nested]
-            state = self.reading.run(second, self.block, "scoring", ".scores", settings)
+            state = self.read(second, "scoring", ".scores", settings)
             losses = [state[f"loss{k}"] for k in range(len(swept))]
         table = table_of("" if route == "predictions" else name, self.kernels, self.alphas, swept, losses, totals)
         if second is not None and route == "predictions":
-            scores, pooled = collect_scores(self.reading.source, second, self.scoring, self.block, failures)
+            scores, pooled = collect_scores(self.source, second, self.scoring, self.block, failures)
             table = replace(table, scores=scores, pooled=pooled, scoring=name)
         base = totals.baseline(name) if route == "sums" else math.nan
         nested = nested_outcome(table, losses, totals, self.rule, base=base) if self.nested else None
@@ -279,7 +291,17 @@ class StreamedSearch:
         """The sums of the kernels that share a pass, from that pass."""
         group, count = self.groups[turn], len(self.groups)
         words = "summing" if count == 1 else f"summing, pass {turn + 1} of {count}"
-        return self.reading.run(self.work(group), self.block, words, f".{turn}" if turn else "", self._settings(group))
+        return self.read(self.work(group), words, f".{turn}" if turn else "", self._settings(group))
+
+    def read(self, work: PassWork, what: str, suffix: str, settings: list[object]) -> State:
+        """One pass; `settings` must be the same for a checkpoint to be gone on from."""
+        kept = None
+        if self.checkpoint is not None:
+            kept = PassCheckpoint(f"{self.checkpoint}{suffix}", fingerprint(self.source.identity(), settings))
+        at_once, backend, verbose = self.block, self.backend, self.verbose
+        return run_pass(
+            self.source, work, at_once=at_once, backend=backend, progress=what, checkpoint=kept, verbose=verbose
+        )
 
     def _settings(self, group: Sequence[int]) -> list[object]:
         """What another run must share to go on from a checkpoint."""
@@ -311,43 +333,3 @@ class StreamedSearch:
             present = classes_left(state["sums"], state["weights"], len(first.targets.classes), paired=self.nested)
         others, alphas = first.folds if self.nested else 1, len(self.alphas)
         return HeldOutLosses(first, tuple(coefficients), constants, others, alphas, self.scoring.name, present)
-
-
-@dataclass(frozen=True, eq=False)
-class PassReading:
-    """A table and how it is read.
-
-    Attributes
-    ----------
-    source : Source
-        The table.
-    backend : object
-        As of `mercer.runtime.passes.run_pass`.
-    checkpoint : path or None
-        Where a pass is kept; later passes add a suffix.
-    at_once : int or None
-        Rows of a block; None leaves it to the widths of the sums.
-    verbose : int
-        Whether progress is told.
-    """
-
-    source: Source
-    backend: Backend = None
-    checkpoint: File = None
-    at_once: int | None = None
-    verbose: int = 0
-
-    def run(self, work: PassWork, at_once: int, what: str, suffix: str, settings: list[object]) -> State:
-        """One pass; `settings` must be the same for a checkpoint to be gone on from."""
-        kept = None
-        if self.checkpoint is not None:
-            kept = PassCheckpoint(f"{self.checkpoint}{suffix}", fingerprint(self.source.identity(), settings))
-        return run_pass(
-            self.source,
-            work,
-            at_once=at_once,
-            backend=self.backend,
-            progress=what,
-            checkpoint=kept,
-            verbose=self.verbose,
-        )

@@ -286,8 +286,9 @@ def _partitions(value: Lazy) -> list[Lazy]:
 def _lengths(value: Lazy, pieces: list[Lazy]) -> list[int]:
     """Rows of each partition; one pass over the lengths where Dask does not know them."""
     chunks = getattr(value, "chunks", None)
-    known = chunks is not None and not np.isnan(chunks[0]).any()
-    return list(map(int, chunks[0] if known else compute([delayed(len)(piece) for piece in pieces])))
+    if chunks is None or np.isnan(chunks[0]).any():
+        chunks = [compute([delayed(len)(piece) for piece in pieces])]
+    return list(map(int, chunks[0]))
 
 
 def _cut_like(value: Lazy, what: str, lengths: list[int]) -> list[Lazy]:
