@@ -23,7 +23,7 @@ from mercer import (
 )
 from mercer.errors import InputError, NotMercerWarning
 from mercer.kernels import Chi2, Constant, Gaussian, Linear, Polynomial, Sigmoid
-from mercer.streaming.search import PassReading
+from mercer.streaming.search import StreamedSearch
 
 KERNEL = Gaussian(1.5)
 
@@ -171,8 +171,8 @@ def test_the_sums_of_one_pass_are_gone_before_the_next(rng, monkeypatch):
         seen.append(weakref.ref(state["train0"]))
         return state
 
-    read = PassReading.run
-    monkeypatch.setattr(PassReading, "run", run)
+    read = StreamedSearch.read
+    monkeypatch.setattr(StreamedSearch, "read", run)
     monkeypatch.setattr("mercer.streaming.search.group_kernels", lambda sizes, memory: [[0], [1]])
     NystroemRidgeCV([Gaussian(1.0), Gaussian(2.0)], [0.1, 1.0], landmarks=9).fit(
         rng.normal(size=(200, 2)), rng.normal(size=200)

@@ -14,7 +14,7 @@ from mercer.kernels import Gaussian
 from mercer.selection.scoring import resolve_scoring
 from mercer.streaming.blocks import as_source
 from mercer.streaming.landmarks import (
-    FindLabels,
+    FindDistinct,
     LandmarkChoice,
     draw_sample,
     landmark_count,
@@ -23,8 +23,8 @@ from mercer.streaming.landmarks import (
     sides_of,
 )
 from mercer.streaming.scores import HeldOutLosses, LandmarkCheck, classes_left, landmark_check
-from mercer.streaming.search import PassReading, StreamedSearch, block_rows, group_kernels
-from mercer.streaming.sums import LabelLosses
+from mercer.streaming.search import StreamedSearch, block_rows, group_kernels
+from mercer.streaming.sums import FoldSums, LabelLosses, Numbers
 
 KERNELS, ALPHAS, FOLDS = [Gaussian(1.0), Gaussian(3.0)], np.array([1e-3, 0.1, 10.0]), 5
 
@@ -42,17 +42,16 @@ def searching(source, *, scoring=None, classifier=False, labels=None, intercept=
     targets = numbers_of(sample) if labels is None else LabelLosses(labels)
     features = [choice.features(kernel, sample.X, None, landmarks, 0) for kernel in KERNELS]
     sides = sides_of(features, source.rows, ALPHAS[0], sample, targets, intercept=intercept)
-    return StreamedSearch(
-        PassReading(source, at_once=at_once), KERNELS, ALPHAS, sides, targets, FOLDS, 0, intercept, weighted,
-        resolve_scoring(scoring, classifier=classifier), nested, rule,
-    )  # fmt: skip
+    first = FoldSums(sides, targets, FOLDS, 0, intercept, weighted)
+    how = resolve_scoring(scoring, classifier=classifier)
+    return StreamedSearch(source, KERNELS, ALPHAS, first, how, rule, nested, at_once=at_once)
 
 
 def oracle(search, X, Y, loss, **how):
     folds = folds_of(len(X), FOLDS)
     return np.stack(
         [scores(loss, whitened(side.features.kernel, side.features.landmarks, X), Y, ALPHAS, folds, **how)
-         for side in search.sides]
+         for side in search.first.sides]
     )  # fmt: skip
 
 
@@ -80,12 +79,12 @@ def test_nested_scores_are_those_of_refitting_every_pair_of_folds(rng):
         rest = folds != o
         inner = np.stack(
             [scores(squared, whitened(s.features.kernel, s.features.landmarks, X)[rest], Y[rest], ALPHAS, folds[rest])
-             for s in search.sides]
+             for s in search.first.sides]
         ).mean(axis=2)  # fmt: skip
         k, a = np.unravel_index(inner.argmax(), inner.shape)
         assert found.chosen[o] == {"kernel": search.kernels[k], "alpha": ALPHAS[a]}
         assert found.inner_scores[0, o] == pytest.approx(inner[k, a], rel=1e-8)
-        phi = whitened(search.kernels[k], search.sides[k].features.landmarks, X)
+        phi = whitened(search.kernels[k], search.first.sides[k].features.landmarks, X)
         refit = fitted(phi[rest], Y[rest], ALPHAS[a])
         assert found.scores[0, o] == pytest.approx(-squared(Y[~rest], predicted(phi[~rest], refit)), rel=1e-8)
     assert found.optimism == pytest.approx(found.inner_scores.mean() - found.mean)
@@ -116,7 +115,7 @@ def test_nested_scores_by_another_loss_take_one_more_pass_and_no_refit(rng):
     found = search.run().nested
     folds = folds_of(len(X), FOLDS)
     rest = folds != 2
-    phi = [whitened(s.features.kernel, s.features.landmarks, X) for s in search.sides]
+    phi = [whitened(s.features.kernel, s.features.landmarks, X) for s in search.first.sides]
     inner = np.stack([scores(absolute, each[rest], Y[rest], ALPHAS, folds[rest]) for each in phi]).mean(axis=2)
     assert found.inner_scores[0, 2] == pytest.approx(inner.max(), rel=1e-7)
 
@@ -171,13 +170,13 @@ def test_classes_left_are_counted_from_sums():
 
 
 def test_labels_are_found_in_a_pass_and_others_are_refused():
-    work = FindLabels()
+    work = FindDistinct()
     first, second = work.begin(), work.begin()
     for block in as_source(np.zeros((4, 1)), np.array(["b", "a", "b", "a"]), labels=True).blocks(3):
         work.add(first, block)
     for block in as_source(np.zeros((2, 1)), np.array(["c", "a"]), labels=True).blocks(3):
         work.add(second, block)
-    labels = LabelLosses(work.merge(first, second)["labels"])
+    labels = LabelLosses(work.merge(first, second)["distinct"])
     assert labels.classes.tolist() == ["a", "b", "c"]
     with pytest.raises(InputError, match="Every label in y must be one of 'a', 'b', 'c'; got "):
         labels.table(np.array(["a", "d"]))
@@ -217,7 +216,7 @@ def test_half_of_the_landmarks_are_checked_against_all_of_them(rng):
     search = searching(as_source(X, Y))
     found = search.run()
     check = landmark_check(found.swept[1], found.totals, 25)
-    features, folds = search.sides[1].features, folds_of(len(X), FOLDS)
+    features, folds = search.first.sides[1].features, folds_of(len(X), FOLDS)
     half = scores(squared, whitened(KERNELS[1], features.landmarks[:12], X), Y, ALPHAS, folds).mean(axis=1)
     assert (check.landmarks, check.half) == (25, 12)
     assert check.half_error == pytest.approx(-half.max(), rel=1e-8)
@@ -247,7 +246,7 @@ def test_the_number_of_landmarks_follows_rows_memory_and_time():
 
 @pytest.mark.parametrize(("scoring", "expected"), [("max_error", [3.0, 5.0]), ("neg_mean_absolute_error", [4.0, 7.0])])
 def test_losses_of_two_parts_are_put_together(scoring, expected):
-    work = HeldOutLosses((), (), (), 1, 1, 2, scoring, 1, 0)
+    work = HeldOutLosses(FoldSums((), Numbers(np.zeros(2)), 1, 0, intercept=False), (), (), 1, 1, scoring)
     a, b = {"loss0": np.array([1.0, 5.0])}, {"loss0": np.array([3.0, 2.0])}
     assert work.merge(a, b)["loss0"].tolist() == expected
 

@@ -213,7 +213,7 @@ class NystroemCore(StreamingEstimator):
             must_be = f"{len(work.targets.offset)}, as in the first fit"
             raise InputError(sentence("The number of targets", must_be, source.targets))
         self._refuse_another()
-        search = replace(self._search, reading=replace(self._search.reading, source=source, checkpoint=None))
+        search = replace(self._search, source=source, checkpoint=None)
         # added to the new sums, so that the old ones are still there if these will not do
         with np.errstate(under="ignore"):
             self._finish(search, work.merge(search.sums(), self._state))

@@ -30,9 +30,9 @@ from mercer.solvers.problem import Problem
 from mercer.streaming.blocks import Source, as_source
 from mercer.streaming.blocks.files import file_layout, is_named_table
 from mercer.streaming.blocks.table import RolesGiven
-from mercer.streaming.landmarks import FindLabels, LandmarkChoice, draw_sample, numbers_of, rank_words, sides_of
-from mercer.streaming.search import PassReading, StreamedSearch
-from mercer.streaming.sums import LabelLosses, SummedTargets
+from mercer.streaming.landmarks import FindDistinct, LandmarkChoice, draw_sample, numbers_of, rank_words, sides_of
+from mercer.streaming.search import StreamedSearch
+from mercer.streaming.sums import FoldSums, LabelLosses, SummedTargets
 from mercer.tables import TableEncoder
 from mercer.tables.encoding import Passes, columns_for, encode_file, encode_new
 from mercer.tables.parquet import table_path
@@ -131,7 +131,7 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """The classes: those given to `partial_fit`, or those that a pass finds."""
         given = getattr(self, "_known", None)
         if given is None:
-            given = run_pass(source, FindLabels(), at_once=_READ_AT_ONCE, backend=self.backend)["labels"]
+            given = run_pass(source, FindDistinct(), at_once=_READ_AT_ONCE, backend=self.backend)["distinct"]
         refuse_one_class(type(self).__name__, given, np.ones(len(given)))
         return LabelLosses(given)
 
@@ -166,12 +166,11 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         def search_of(kernels: list[Kernel], alphas: Array) -> StreamedSearch:
             features = [choice.features(kernel, sample.X, self._names(), count, seed) for kernel in kernels]
             sides = sides_of(features, expected, float(alphas.min()), sample, targets, intercept=intercept)
-            reading = PassReading(source, self.backend, self.checkpoint, self.block_rows, int(self.verbose))
-            return StreamedSearch(
-                reading, kernels, alphas, sides, targets, folds, seed, intercept,
-                weighted=folds == 1 or sample.weights is not None, scoring=scoring,
-                nested=bool(getattr(self, "nested", False)), rule=getattr(self, "rule", "best"), ranked=ranked,
-            )  # fmt: skip
+            weighted = folds == 1 or sample.weights is not None
+            first = FoldSums(sides, targets, folds, seed, intercept, weighted, ranked)
+            rule, nested = getattr(self, "rule", "best"), bool(getattr(self, "nested", False))
+            how = self.backend, self.checkpoint, self.block_rows, int(self.verbose)
+            return StreamedSearch(source, kernels, alphas, first, scoring, rule, nested, *how)
 
         return search_of(kernels, alphas), search_of
 

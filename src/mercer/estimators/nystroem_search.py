@@ -142,7 +142,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
             search, found, k, a = self._run_search(*self._open_search(X, y, sample_weight, groups))
             self.best_estimator_ = self._winner(search, found, k, a)
         if self._classifies:
-            self.classes_ = self.best_estimator_.classes_ = search.targets.classes  # type: ignore[union-attr]
+            self.classes_ = self.best_estimator_.classes_ = search.first.targets.classes  # type: ignore[union-attr]
         self.best_estimator_.publish()
         return self
 
@@ -153,8 +153,8 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
 
         Returns the last search, its result, and the numbers of the winning kernel and alpha.
         """
-        how = "by hash" if search.ranked is None else "dealt in the order of a hash"
-        folds = hashed_folds(search.folds, f"{search.folds} folds {how} (seed {search.seed})")
+        how = "by hash" if search.first.ranked is None else "dealt in the order of a hash"
+        folds = hashed_folds(search.first.folds, f"{search.first.folds} folds {how} (seed {search.first.seed})")
         by_name, by_default = default = self._growing()
         seconds = search.plan().seconds
         for turn in range(_ROUNDS + 1):
@@ -173,13 +173,13 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
             search = larger
             if self.checkpoint is not None:
                 again = f"{self.checkpoint}.grid{turn + 1}"
-                search = replace(search, reading=replace(search.reading, checkpoint=again))
+                search = replace(search, checkpoint=again)
         self.plan_ = search.plan()
         keep_choice(self, table, choice, folds)
         k, a = choice.kernel, choice.alphas[0]
         self.alpha_ = float(table.alphas[a])
         self.digits_ = digits_left(SUMMED * table.worst_condition(choice))
-        self.landmark_check_ = landmark_check(found.swept[k], found.totals, search.sides[k].features.count)
+        self.landmark_check_ = landmark_check(found.swept[k], found.totals, search.first.sides[k].features.count)
         self.fold_rows_ = found.totals.rows.astype(np.intp)
         if found.nested is not None:
             self.nested_, self.nested_scores_ = found.nested, found.nested.scores[0]
@@ -219,11 +219,11 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         alphas = np.full(final.weights.shape[2], self.alpha_)
         condition, rows = float(found.swept[k].condition[a]), int(found.totals.rows.sum())
         model.hold(
-            search.sides[k].features, final.weights[a], final.intercept[a], alphas, rows, condition,
-            one_target=search.reading.source.targets_1d,
+            search.first.sides[k].features, final.weights[a], final.intercept[a], alphas, rows, condition,
+            one_target=search.source.targets_1d,
         )  # fmt: skip
         if self.landmarks is not None and not (is_tuned(self) or self._growing()[0]):
-            warn_if_landmarks_lost(type(self).__name__, search.sides[k].features)
+            warn_if_landmarks_lost(type(self).__name__, search.first.sides[k].features)
         return model
 
     def predict(self, X: XLike) -> Array:

@@ -11,8 +11,8 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -27,7 +27,7 @@ from mercer.kernels.base import Kernel
 from mercer.local.cells import CellProblem, CellSolution, CellSystem, LocalFit
 from mercer.local.partition import Partition, boxes, route, split
 from mercer.runtime import run
-from mercer.runtime.disk import SourceStamp, check_path, write_whole
+from mercer.runtime.disk import SourceStamp, check_path, explain, replacing, write_whole
 from mercer.streaming.blocks import Block, Source
 
 LEAF_ROWS = 65_536  # rows of a leaf of the first splits, about, and rows that are read at a time
@@ -97,7 +97,7 @@ def check_folder(path: object, mark: str, what: str = "folder") -> Path:
     folder, mark = check_path(path, what), f"{version('mercer')} {_FORM} {mark}"
     if folder.exists() and not folder.is_dir():
         raise InputError(sentence(f"The {what} {str(folder)!r}", "a directory", "a file", f"Use another {what}."))
-    try:
+    with explain(f"The {what} {str(folder)!r} cannot be used"):
         folder.mkdir(parents=True, exist_ok=True)
         held, stamp = [each.name for each in folder.iterdir()], folder / _STAMP
         if not held:
@@ -106,8 +106,6 @@ def check_folder(path: object, mark: str, what: str = "folder") -> Path:
             must_be = "empty, or belong to an earlier fit of the same table with the same settings"
             got = f"{held[0]!r} in it"
             raise InputError(sentence(f"The {what} {str(folder)!r}", must_be, got, f"Use another {what}."))
-    except OSError as problem:
-        raise InputError(f"The {what} {str(folder)!r} cannot be used: {problem.strerror or problem}.") from None
     return folder.resolve()
 
 
@@ -141,7 +139,8 @@ def sort_rows(
             for each in folder.iterdir():
                 each.unlink()
             raise
-        _write_arrays(tree, arrays)
+        with replacing(tree, "folder") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
         for leaf in folder.glob("leaf-*.bin"):
             leaf.unlink()
     n = len(arrays["numbers"])
@@ -164,10 +163,8 @@ def _sort_leaves(
     n, (core_rows, system_rows) = sum(leaf.stat().st_size for leaf in leaves) // (8 * length), sizes
     refuse_if(not n, "sample_weight", "positive for at least one row", "only zeros")
     levels = 0 if n <= system_rows else max(0, round(math.log2(n / core_rows)) - first)
-    with path.open("wb") as file:
+    with replacing(path, "folder") as file:
         parts = [_sort_leaf(np.fromfile(leaf).reshape(-1, length), source, scale, levels, file) for leaf in leaves]
-        file.flush()
-        os.fsync(file.fileno())
     arrays = _join_leaves(parts, (columns, thresholds), levels, n if n <= system_rows else core_rows)
     return arrays | {"checksum": np.array(_checksum(path))}
 
@@ -223,32 +220,19 @@ def _join_leaves(
 ) -> dict[str, Array]:
     """The tree of all splits, level by level, and what is known of the sorted rows."""
     names = ("sizes", "beside", "centres", "low", "high")
-    sizes, beside, centres, low, high = (np.concatenate([leaf[name] for leaf in leaves]) for name in names)
+    sizes, beside, *around = (np.concatenate([leaf[name] for leaf in leaves]) for name in names)
     if max(sizes) > _UNEVEN * core_rows:
         words = f"Too many rows have equal values: a cell of about {core_rows} rows would have {max(sizes)}."
         raise InputError(f"{words} Load the table, and fit it without folder=.")
     nodes = [(leaf, slice(2**level - 1, 2 ** (level + 1) - 1)) for level in range(levels) for leaf in leaves]
-    return {
+    return dict(zip(names[2:], around, strict=True)) | {
         "columns": np.concatenate([splits[0], *(leaf["columns"][part] for leaf, part in nodes)]).astype(np.intp),
         "thresholds": np.concatenate([splits[1], *(leaf["thresholds"][part] for leaf, part in nodes)]),
         "starts": np.cumsum([0, *sizes]),
-        "centres": centres,
-        "low": low,
-        "high": high,
         "Y": np.ascontiguousarray(beside[:, :-2]),
         "weights": np.ascontiguousarray(beside[:, -2]),
         "numbers": beside[:, -1].astype(np.intp),
     }
-
-
-def _write_arrays(path: Path, arrays: dict[str, Array]) -> None:
-    """Write arrays to a file that appears whole or not at all."""
-    part = path.with_suffix(".part")
-    with part.open("wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
 
 
 def _read_arrays(folder: Path) -> dict[str, Array]:
@@ -259,15 +243,6 @@ def _read_arrays(folder: Path) -> dict[str, Array]:
         if int(arrays["checksum"]) == _checksum(folder / "rows.bin"):
             return arrays
     raise InputError(f"The folder {str(folder)!r} was changed. Use another folder.")
-
-
-@contextmanager
-def _telling(path: Path, verb: str) -> Iterator[None]:
-    """Tell in a sentence that a file cannot be read or written."""
-    try:
-        yield
-    except OSError as problem:
-        raise InputError(f"{str(path)!r} cannot be {verb}: {problem.strerror or problem}.") from None
 
 
 class SolutionFile(Sequence[CellSolution]):
@@ -293,7 +268,7 @@ class SolutionFile(Sequence[CellSolution]):
         self._answered, self._targets = np.diff(cells.answer_order[1]), t
         sizes = np.dtype(self._head).itemsize + 8 * ((self._splits + 1) * t * self._answered + 1)
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
-        with _telling(path, "written"):
+        with explain(f"{str(path)!r} cannot be written"):
             path.touch()
             os.truncate(path, int(self._starts[-1]))
 
@@ -307,7 +282,7 @@ class SolutionFile(Sequence[CellSolution]):
 
     def find(self, cell: int) -> CellSolution | None:
         """The solution of a cell; None if it was not written, or not to its end."""
-        with _telling(self._path, "read"), self._path.open("rb") as file:
+        with explain(f"{str(self._path)!r} cannot be read"), self._path.open("rb") as file:
             file.seek(int(self._starts[cell]))
             raw = file.read(int(self._starts[cell + 1] - self._starts[cell]))
         form = self._record(cell)
@@ -335,7 +310,7 @@ class SolutionFile(Sequence[CellSolution]):
         parts = solution.held_out if solution.left_out is None else [*solution.held_out, solution.left_out]
         record["held_out"][0] = parts
         record["checksum"] = zlib.crc32(record.tobytes()[:-8], self._mark)
-        with _telling(self._path, "written"), self._path.open("r+b") as file:
+        with explain(f"{str(self._path)!r} cannot be written"), self._path.open("r+b") as file:
             file.seek(int(self._starts[cell]))
             file.write(record.tobytes())
 

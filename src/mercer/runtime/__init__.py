@@ -13,13 +13,6 @@ from mercer.runtime.resources import (
 )
 
 __all__ = [
-    "available_bytes",
-    "blas_for",
-    "each",
-    "promise",
-    "readable",
-    "run",
-    "single_threaded_blas",
-    "thread_count",
+    "available_bytes", "blas_for", "each", "promise", "readable", "run", "single_threaded_blas", "thread_count",
     "threads",
-]
+]  # fmt: skip

@@ -11,8 +11,9 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -55,11 +56,9 @@ def packed(record: str, arrays: Mapping[str, Array], kind: str = "model") -> byt
 
     text = f'{{"version":{VERSION},"kind":"{kind}","sha256":"{_NO_DIGEST}","record":{record}}}'
     for most, got, unit in ((LONGEST, len(text), "bytes"), (MOST_VALUES, count_values(text.encode()), "values")):
+        what = f"The {NOUNS[kind]} cannot be written: its description (parameters, names of columns, categories)"
         if got > most:
-            raise InputError(
-                f"The {NOUNS[kind]} cannot be written: its description (parameters, names of columns, categories) must "
-                f"have at most {most} {unit}; got {got}. Use fewer columns or categories."
-            )
+            raise InputError(f"{what} must have at most {most} {unit}; got {got}. Use fewer columns or categories.")
     return sealed(save(dict(arrays), {"mercer": text}))
 
 
@@ -100,7 +99,16 @@ def read(file: BinaryIO, size: int, kind: str = "model") -> tuple[str, dict[str,
     if len(first) < 8 or not 0 < length <= size - 8:
         raise ModelFileError(f"it is truncated, or not a {NOUNS[kind]}.")
     head = first + file.read(min(length, LONGEST))
-    _check_head(head, length, kind)
+    if (opening := _OPENING.match(head, 8)) is None:
+        raise ModelFileError(f"it is not a {NOUNS[kind]}.", hint=_OTHER[kind])
+    version, written = int(opening[1]), opening[2].decode()
+    if written != kind:
+        raise ModelFileError(f"it is a {NOUNS[written]}, not a {NOUNS[kind]}.", hint=_OTHER[kind])
+    if version > VERSION:
+        words = f"it has format version {version}; this version of mercer reads up to {VERSION}."
+        raise ModelFileError(words, hint="Update mercer.")
+    if length > LONGEST or count_values(head) > MOST_VALUES:
+        raise ModelFileError(f"its header must have at most {LONGEST} bytes and {MOST_VALUES} values; got more.")
     promise(_COPIES * size, f"This {NOUNS[kind]}", "Load it where there is more memory.")
     data = head + file.read()
     if len(data) != size or sealed(data) != data:
@@ -108,29 +116,12 @@ def read(file: BinaryIO, size: int, kind: str = "model") -> tuple[str, dict[str,
     try:
         text = parsed(head[8:].decode("ascii"), "its header")["__metadata__"]["mercer"]
         tensors = deserialize(data)  # type: ignore[no-untyped-call]
-        arrays = {name: np.frombuffer(held["data"], dtype=DTYPES[held["dtype"]]) for name, held in tensors}
-        arrays = {name: arrays[name].reshape(held["shape"]) for name, held in tensors}
+        arrays = {name: np.frombuffer(raw["data"], DTYPES[raw["dtype"]]).reshape(raw["shape"]) for name, raw in tensors}
     except (UnicodeDecodeError, LookupError, TypeError, ValueError, AttributeError, SafetensorError):
         raise ModelFileError("its header is invalid.") from None
     if any(array.dtype == bool and array.view(np.uint8).max(initial=0) > 1 for array in arrays.values()):
         raise ModelFileError("a boolean value is not 0 or 1.")
     return text[text.index('"record":') + len('"record":') : -1], arrays
-
-
-def _check_head(head: bytes, length: int, kind: str) -> None:
-    """Refuse a file by its first bytes: what it is, its version, and the size of its header."""
-    opening = _OPENING.match(head, 8)
-    if opening is None:
-        raise ModelFileError(f"it is not a {NOUNS[kind]}.", hint=_OTHER[kind])
-    version, found = int(opening[1]), opening[2].decode()
-    if found != kind:
-        raise ModelFileError(f"it is a {NOUNS[found]}, not a {NOUNS[kind]}.", hint=_OTHER[kind])
-    if version > VERSION:
-        raise ModelFileError(
-            f"it has format version {version}; this version of mercer reads up to {VERSION}.", hint="Update mercer."
-        )
-    if length > LONGEST or count_values(head) > MOST_VALUES:
-        raise ModelFileError(f"its header must have at most {LONGEST} bytes and {MOST_VALUES} values; got more.")
 
 
 def dumps(value: object) -> str:
@@ -145,7 +136,7 @@ def dumps(value: object) -> str:
 def parsed(text: str, what: str) -> Any:
     """JSON as Python's values: no NaN, no number that would keep anyone waiting, and not too deep."""
     try:
-        return json.loads(text, parse_int=_whole, parse_constant=_refused)
+        return json.loads(text, parse_int=_whole, parse_constant=_whole)
     except (ValueError, RecursionError, MemoryError):
         raise ModelFileError(f"{what} is not valid JSON in mercer's format.") from None
 
@@ -161,24 +152,18 @@ def loads(text: str, what: str) -> Any:
     mercer.errors.ModelFileError: The record is not valid JSON in mercer's format.
     """
     value = parsed(text, what)
-    try:
-        same = dumps(value) == text
-    except (ValueError, RecursionError):
-        same = False
-    if not same:
-        raise ModelFileError(f"{what} is not valid JSON in mercer's format.")
-    return value
+    with suppress(ValueError, RecursionError):
+        if dumps(value) == text:
+            return value
+    raise ModelFileError(f"{what} is not valid JSON in mercer's format.")
 
 
 def _whole(digits: str) -> int:
+    """A whole number; NaN and infinity, which JSON has no numbers for, are refused."""
     value = int(digits) if len(digits) <= 20 else LARGEST
     if abs(value) >= LARGEST:
         raise ValueError
     return value
-
-
-def _refused(name: str) -> NoReturn:
-    raise ValueError(name)
 
 
 def check_path(path: object) -> Path:
@@ -211,13 +196,12 @@ class Checkpoint:
             return None
         with opened(self.path, "checkpoint", " Delete it, or use another file.") as (file, size):
             text, found = read(file, size, "checkpoint")
-            record = loads(text, "its record")
-            if record != {"mark": self.mark} and isinstance(record, dict) and isinstance(record.get("mark"), str):
-                raise InputError(
-                    f"The checkpoint {self.path} belongs to other data or settings. Delete it, or use another file."
-                )
-            expected = {name: (array.dtype, array.shape) for name, array in like.items()}
-            if record != {"mark": self.mark} or {n: (a.dtype, a.shape) for n, a in found.items()} != expected:
+            record, mine = loads(text, "its record"), {"mark": self.mark}
+            if record != mine and isinstance(record, dict) and isinstance(record.get("mark"), str):
+                words = f"The checkpoint {self.path} belongs to other data or settings."
+                raise InputError(f"{words} Delete it, or use another file.")
+            forms, expected = ({name: (a.dtype, a.shape) for name, a in arrays.items()} for arrays in (found, like))
+            if record != mine or forms != expected:
                 raise ModelFileError("its arrays do not match this fit (names, types or shapes differ).")
         return {name: np.array(found[name], order="C" if like[name].flags.c_contiguous else "F") for name in like}
 

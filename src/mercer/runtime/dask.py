@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.errors import InputError, MemoryRefusal, MercerError
+from mercer.errors import InputError, MemoryRefusal, MercerError, refuse_if
 from mercer.runtime.passes import Backend, Pass, PassWork, Run, State, fold_parts, runs
 from mercer.runtime.resources import readable
 
@@ -42,106 +42,81 @@ def run_on_cluster(this: Pass, backend: Backend) -> State:
 
     With a checkpoint the sums of each run come to this process, are merged here in order, and saved.
     """
-    if this.source.here_only:
-        raise InputError(
-            "With a Dask backend, X must be file paths, arrays or Dask collections; got "
-            f'{this.source.here_only}. Use backend="serial".'
-        )
+    must_be, got = "file paths, arrays or Dask collections", this.source.here_only
+    refuse_if(got, "With a Dask backend, X", must_be, got, 'Use backend="serial".')
     with _client(backend) as client, _explain_lost_cluster(client), client.as_current(), _no_warning_of_large_tasks():
-        flow = _Flow(this, client)  # a first task: a cluster that grows with its work begins to
+        work = _submit(client, _same, this.work)  # a first task: a cluster that grows with its work begins to
         threads = _threads(client)
         _promise(client, this.state)
         this.progress.begin()
-        lanes = runs(this.rest(), max(_LANES, _PER_THREAD * threads))
-        merge = _by_pairs if this.checkpoint is None else _one_by_one
-        state, rows = merge(flow, flow.run_lanes(lanes, threads))
+        lanes = runs(this.source.rest(this.start), max(_LANES, _PER_THREAD * threads))
+        sums = _fold_runs([_fold_run(this, client, work, lane) for lane in lanes], threads)
+        if this.checkpoint is None:
+            merged, rows = _merge_by_pairs(client, work, sums).result()
+            state = {name: np.require(array, requirements="W") for name, array in merged.items()}  # it came read-only
+        else:
+            state, rows = this.state, 0
+            for later, count in (future.result() for future in sums):
+                state, rows = this.work.merge(state, later), rows + count
+                this.checkpoint.save(state, this.start + rows)
         return this.end(state, this.start + rows)
 
 
-class _Flow:
-    """Tasks of one pass on one cluster."""
+def _submit(client: Client, function: Callable[..., object], *arguments: object) -> Future:
+    return client.submit(function, *arguments, pure=False, retries=_RETRIES)
 
-    def __init__(self, this: Pass, client: Client) -> None:
-        self.this, self.client = this, client
-        self.work = self._task(_same, this.work)
 
-    def run_lanes(self, lanes: Sequence[Run], threads: int) -> Iterator[Future]:
-        """The sums of every run in the order of the table, at most `threads` of them under way at a time."""
-        from distributed import wait
+def _fold_runs(tasks: Sequence[Iterator[Future]], threads: int) -> Iterator[Future]:
+    """The sums of every run in the order of the table, at most `threads` of them under way at a time."""
+    from distributed import wait
 
-        under_way: dict[Future, tuple[int, Iterator[Future]]] = {}
-        done: dict[int, Future] = {}
-        begun = turn = 0
-        while turn < len(lanes):
-            while begun < len(lanes) and len(under_way) < threads and begun - turn < 2 * threads:
-                folds = self._folds(lanes[begun])
-                under_way[next(folds)] = begun, folds
+    under_way: dict[Future, int] = {}
+    done: dict[int, Future] = {}
+    begun = 0
+    for turn in range(len(tasks)):
+        while turn not in done:
+            while begun < len(tasks) and len(under_way) < threads and begun - turn < 2 * threads:
+                under_way[next(tasks[begun])] = begun
                 begun += 1
             for future in wait(list(under_way), return_when="FIRST_COMPLETED").done:
-                number, folds = under_way.pop(future)
+                number = under_way.pop(future)
                 if future.status != "finished":
                     future.result()  # the first error ends the pass
-                following = next(folds, None)
+                following = next(tasks[number], None)
                 if following is None:
                     done[number] = future
                 else:
-                    under_way[following] = number, folds
-            while turn in done:
-                yield done.pop(turn)
-                turn += 1
-
-    def _folds(self, lane: Run) -> Iterator[Future]:
-        """The tasks of a run, each submitted when the one before is done: one, or one for each lazy partition."""
-        future = None
-        lazy = any(hasattr(part, "pieces") for part, _ in lane)
-        for step in [[each] for each in lane] if lazy else [lane]:
-            part, skip = step[0]
-            if lazy:
-                values = self.client.compute(list(part.pieces), retries=_RETRIES)
-                bare = replace(part, pieces=())
-                future = self._task(_fold_values, future, self.work, bare, skip, self.this.at_once, *values)
-            else:
-                future = self._task(_fold, future, self.work, list(step), self.this.at_once)
-            yield future
-            self.this.progress.step(sum((part.rows or 0) - skip for part, skip in step))
-
-    def merge(self, a: Future, b: Future) -> Future:
-        """The sums of two neighbours."""
-        return self._task(_merge, self.work, a, b)
-
-    def _task(self, function: Callable[..., object], *arguments: object) -> Future:
-        return self.client.submit(function, *arguments, pure=False, retries=_RETRIES)
+                    under_way[following] = number
+        yield done.pop(turn)
 
 
-def _by_pairs(flow: _Flow, finished: Iterator[Future]) -> tuple[State, int]:
-    """Merge neighbours on the cluster, by a counter in base two: the order is that of the runs."""
-    waiting: list[tuple[int, Future]] = []  # how many runs are in it, the sums
+def _fold_run(this: Pass, client: Client, work: Future, lane: Run) -> Iterator[Future]:
+    """The tasks of a run, each submitted when the one before is done: one, or one for each lazy partition."""
+    future = None
+    for step in [[each] for each in lane] if any(part.pieces for part, _ in lane) else [lane]:
+        pieces = [piece for part, _ in step for piece in part.pieces]
+        parts = [(replace(part, pieces=()), skip) for part, skip in step]
+        values = client.compute(pieces, retries=_RETRIES)
+        future = _submit(client, _fold, work, future, parts, this.at_once, *values)
+        yield future
+        this.progress.step(sum((part.rows or 0) - skip for part, skip in step))
+
+
+def _merge_by_pairs(client: Client, work: Future, sums: Iterator[Future]) -> Future:
+    """Merge neighbours on the cluster as a counter in base two does: the order is that of the runs."""
+    waiting: list[Future] = []
 
     def merge_last() -> None:
-        count, later = waiting.pop()
-        before, earlier = waiting.pop()
-        waiting.append((before + count, flow.merge(earlier, later)))
+        later, earlier = waiting.pop(), waiting.pop()
+        waiting.append(_submit(client, _merge, work, earlier, later))
 
-    for lane in finished:
-        waiting.append((1, lane))
-        while len(waiting) > 1 and waiting[-2][0] == waiting[-1][0]:
+    for number, future in enumerate(sums, 1):
+        waiting.append(future)
+        for _ in range((number & -number).bit_length() - 1):  # how often two divides the number
             merge_last()
     while len(waiting) > 1:
         merge_last()
-    state, rows = waiting[0][1].result()
-    return {name: np.require(array, requirements="W") for name, array in state.items()}, rows  # messages are read-only
-
-
-def _one_by_one(flow: _Flow, finished: Iterator[Future]) -> tuple[State, int]:
-    """Fetch the sums of runs in order, merge them here and save."""
-    this, rows = flow.this, 0
-    state = this.state
-    for lane in finished:
-        later, count = lane.result()
-        state, rows = this.work.merge(state, later), rows + count
-        if this.checkpoint is not None:
-            this.checkpoint.save(state, this.start + rows)
-    return state, rows
+    return waiting[0]
 
 
 def _same(work: PassWork) -> PassWork:
@@ -156,15 +131,11 @@ def _begin(work: PassWork, begun: tuple[State, int] | None) -> tuple[State, int]
     return {name: array.copy(order="K") for name, array in begun[0].items()}, begun[1]
 
 
-def _fold(begun: tuple[State, int] | None, work: PassWork, parts: Run, at_once: int) -> tuple[State, int]:
-    state, rows = _begin(work, begun)
-    return state, rows + fold_parts(work, state, parts, at_once)
-
-
-def _fold_values(
-    begun: tuple[State, int] | None, work: PassWork, part: Any, skip: int, at_once: int, *values: object
+def _fold(
+    work: PassWork, begun: tuple[State, int] | None, parts: Run, at_once: int, *values: object
 ) -> tuple[State, int]:
-    return _fold(begun, work, [(part.fill(values), skip)], at_once)
+    state, rows = _begin(work, begun)
+    return state, rows + sum(fold_parts(work, state, parts, at_once, values))
 
 
 def _merge(work: PassWork, a: tuple[State, int], b: tuple[State, int]) -> tuple[State, int]:
@@ -176,40 +147,39 @@ def current_client() -> Client | None:
     """The client that is in use in this process; None if there is none."""
     from distributed import default_client
 
-    try:
+    with suppress(ValueError):
         return default_client()
-    except ValueError:
-        return None
+    return None
 
 
 @contextmanager
 def _client(backend: Backend) -> Iterator[Client]:
     """The client that was meant; one that is made for an address is closed at the end."""
     try:
-        from distributed import Client
+        from distributed import Client, LocalCluster
     except ImportError:  # pragma: no cover - the extra is there in tests
         raise InputError("Dask is not installed: pip install 'mercer[dask]'") from None
     if isinstance(backend, Client):
         yield backend
     elif backend == "dask":
-        yield current_client() or _local_client()
+        current = current_client()
+        if current is None:  # one on this machine, which stays the current one until the process ends
+            cluster = LocalCluster(dashboard_address=":0")
+            current = Client(cluster)
+            atexit.register(close_local, cluster, current)
+        yield current
     else:
         try:
             client = Client(backend, set_as_default=False)
         except (OSError, ValueError) as problem:
             raise InputError(f"The scheduler at {backend!r} cannot be reached: {problem}.") from None
-        with _without_log(), client:
-            yield client
-
-
-def _local_client() -> Client:
-    """Start a cluster on this machine and a client that stays the current one until the process ends."""
-    from distributed import Client, LocalCluster
-
-    cluster = LocalCluster(dashboard_address=":0")
-    client = Client(cluster)
-    atexit.register(close_local, cluster, client)
-    return client
+        log = logging.getLogger("distributed.client")  # it would write tracebacks when a connection ends
+        before, log.disabled = log.disabled, True
+        try:
+            with client:
+                yield client
+        finally:
+            log.disabled = before
 
 
 def close_local(cluster: LocalCluster, *clients: Client) -> None:
@@ -238,17 +208,6 @@ def close_local(cluster: LocalCluster, *clients: Client) -> None:
 
 
 @contextmanager
-def _without_log() -> Iterator[None]:
-    """Keep Dask from writing tracebacks to stderr when a connection ends: what was lost is told by an error."""
-    log = logging.getLogger("distributed.client")
-    before, log.disabled = log.disabled, True
-    try:
-        yield
-    finally:
-        log.disabled = before
-
-
-@contextmanager
 def _explain_lost_cluster(client: Client) -> Iterator[None]:
     """Say in one sentence that the scheduler went away, or that workers died; other errors are those of the tasks."""
     from distributed import KilledWorker
@@ -257,20 +216,17 @@ def _explain_lost_cluster(client: Client) -> Iterator[None]:
     address = client.scheduler.address if client.scheduler else "an unknown address"
     try:
         yield
-    except MercerError:
-        raise
     except KilledWorker:
-        raise InputError(
-            f"The Dask workers of the scheduler at {address} were killed repeatedly, often because of too little "
-            "memory. See the worker logs; use fewer landmarks, or workers with more memory."
-        ) from None
+        words = f"The Dask workers of the scheduler at {address} were killed repeatedly"
+        way_out = "See the worker logs; use fewer landmarks, or workers with more memory."
+        raise InputError(f"{words}, often because of too little memory. {way_out}") from None
     except Exception as problem:
-        if isinstance(problem, CommClosedError | futures.CancelledError) or client.status != "running":
-            raise InputError(
-                f"The connection to the scheduler at {address} was lost, or the work was cancelled there. Start the "
-                "scheduler and this fit again; with a checkpoint, finished work is kept."
-            ) from None
-        raise
+        lost = isinstance(problem, CommClosedError | futures.CancelledError) or client.status != "running"
+        if isinstance(problem, MercerError) or not lost:
+            raise
+        words = f"The connection to the scheduler at {address} was lost, or the work was cancelled there."
+        way_out = "Start the scheduler and this fit again; with a checkpoint, finished work is kept."
+        raise InputError(f"{words} {way_out}") from None
 
 
 @contextmanager
@@ -295,13 +251,11 @@ def _promise(client: Client, state: State) -> None:
     """Refuse sums of which a worker could not hold four sets for each of its threads."""
     size = 4 * sum(array.nbytes for array in state.values())
     for worker in client.scheduler_info(n_workers=-1)["workers"].values():
-        limit = worker.get("memory_limit") or 0
-        if limit and worker["nthreads"] * size > limit:
-            raise MemoryRefusal(
-                f"A Dask worker with {worker['nthreads']} threads needs {readable(worker['nthreads'] * size)} of "
-                f"memory; the worker has {readable(limit)}. Use fewer landmarks, or workers with fewer threads or more "
-                "memory."
-            )
+        threads, limit = worker["nthreads"], worker.get("memory_limit") or 0
+        if 0 < limit < threads * size:
+            words = f"A Dask worker with {threads} threads needs {readable(threads * size)} of memory;"
+            way_out = "Use fewer landmarks, or workers with fewer threads or more memory."
+            raise MemoryRefusal(f"{words} the worker has {readable(limit)}. {way_out}")
 
 
 def compute(pieces: Sequence[Delayed]) -> tuple[Any, ...]:

@@ -61,16 +61,22 @@ class SourceStamp:
 
     def check(self) -> None:
         """Refuse a file that has changed since."""
-        try:
+        with explain(f"{self.path!r} can no longer be read"):
             now = SourceStamp.of(self.path)
-        except OSError as problem:
-            raise InputError(f"{self.path!r} can no longer be read: {problem.strerror or problem}.") from None
         if now.machine != self.machine:
             now = replace(now, stamped=self.stamped, inode=self.inode, machine=self.machine)
         if now != self:
-            raise InputError(
-                f"{self.path!r} was changed while it was in use. Every pass must read the same rows; start again."
-            )
+            words = f"{self.path!r} was changed while it was in use."
+            raise InputError(f"{words} Every pass must read the same rows; start again.")
+
+
+@contextlib.contextmanager
+def explain(problem: str) -> Iterator[None]:
+    """Turn an error of the system inside into one sentence that begins with the problem."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{problem}: {error.strerror or error}.") from None
 
 
 def check_path(path: object, what: str = "model file") -> Path:
@@ -83,7 +89,14 @@ def check_path(path: object, what: str = "model file") -> Path:
 
 
 def write_whole(path: Path, pieces: Iterable[bytes | memoryview], what: str = "model file") -> None:
-    """Write a file beside the target, bring it to the disk, and only then put it in place of the target.
+    """Write a file as `replacing` does."""
+    with replacing(path, what) as file:
+        file.writelines(pieces)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, what: str = "model file") -> Iterator[BinaryIO]:
+    """A file beside the target to be written to, which is brought to the disk and only then takes the target's place.
 
     A symbolic link is followed: the file that it points to is written. A file that is there keeps its mode, and its
     owner and group where the system lets us; a new one gets the mode that the umask gives. If anything goes wrong,
@@ -92,33 +105,39 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview], what: str = "m
     The file beside is locked as long as it is written. One that a killed save has left is not, and is removed by the
     next save to the same target.
     """
-    try:
+    with _refusing(path, what, "written"):
         if path.is_dir():
             raise ModelFileError(f"The {what} {path} cannot be written: it is a directory. Name a file inside it.")
         if path.exists() and not path.is_file():
             with path.open("wb") as file:
-                file.writelines(pieces)
+                yield file
             return
         target = real_path(path)
         _remove_stale(target)
         with _beside(target) as (descriptor, beside):
             with os.fdopen(descriptor, "wb") as file:
-                file.writelines(pieces)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(target)
         _settle(target.parent)
-    except OSError as problem:
-        raise ModelFileError(f"The {what} {path} cannot be written: {_reason(problem)}") from None
 
 
 def try_place(path: Path, what: str) -> None:
     """Refuse a place that cannot be written to, before the work and not after."""
+    with _refusing(path, what, "written"), _beside(real_path(path)) as (descriptor, _):
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _refusing(path: Path, what: str, verb: str, way_out: str = "") -> Iterator[None]:
+    """Turn an error of the system inside into one sentence."""
     try:
-        with _beside(real_path(path)) as (descriptor, _):
-            os.close(descriptor)
+        yield
     except OSError as problem:
-        raise ModelFileError(f"The {what} {path} cannot be written: {_reason(problem)}") from None
+        words = problem.strerror or type(problem).__name__
+        end = way_out if os.path.isfile(path) else ""  # noqa: PTH113 - is_file raises for names that are too long
+        raise ModelFileError(f"The {what} {path} cannot be {verb}: {words[0].lower()}{words[1:]}.{end}") from None
 
 
 def real_path(path: Path) -> Path:
@@ -136,9 +155,17 @@ def real_path(path: Path) -> Path:
 @contextlib.contextmanager
 def _beside(target: Path) -> Iterator[tuple[int, Path]]:
     """A fresh, locked file in the folder of another, with its mode; removed at the end unless it was moved away."""
-    descriptor, beside = _fresh(target)
+    old = target.stat() if target.exists() else None
+    while True:
+        beside = target.with_name(f".{target.name[:_LETTERS]}.{secrets.token_hex(6)}.part")
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if old is None else 0o600)
+        if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:  # else it was taken for a stale one
+            break
+        os.close(descriptor)
     lock = os.dup(descriptor)  # keeps the file locked when the descriptor is closed
     try:
+        if old is not None:
+            _take_over(descriptor, old)
         yield descriptor, beside
     finally:
         with contextlib.suppress(OSError):
@@ -146,30 +173,13 @@ def _beside(target: Path) -> Iterator[tuple[int, Path]]:
         os.close(lock)
 
 
-def _fresh(target: Path) -> tuple[int, Path]:
-    try:
-        old: os.stat_result | None = target.stat()
-    except FileNotFoundError:
-        old = None
-    while True:
-        beside = target.with_name(f".{target.name[:_LETTERS]}.{secrets.token_hex(6)}.part")
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if old is None else 0o600)
-        if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:  # else it was taken for a stale one
-            break
-        os.close(descriptor)
-    if old is not None:
-        _take_over(descriptor, old)
-    return descriptor, beside
-
-
 def _take_over(descriptor: int, old: os.stat_result) -> None:
     """Give a new file, which is private so far, the owner, group and mode of the one it will replace."""
     if not hasattr(os, "fchown"):  # pragma: no cover - not on every system
         return
-    with contextlib.suppress(OSError):
-        os.fchown(descriptor, old.st_uid, -1)
-    with contextlib.suppress(OSError):
-        os.fchown(descriptor, -1, old.st_gid)
+    for owner, group in ((old.st_uid, -1), (-1, old.st_gid)):
+        with contextlib.suppress(OSError):
+            os.fchown(descriptor, owner, group)
     same = os.fstat(descriptor).st_gid == old.st_gid  # else another group would get to read it
     with contextlib.suppress(OSError):
         os.fchmod(descriptor, stat.S_IMODE(old.st_mode) & (~0 if same else ~0o070))
@@ -181,19 +191,14 @@ def _remove_stale(target: Path) -> None:
         return
     pattern = re.compile(rf"\.{re.escape(target.name[:_LETTERS])}\.[0-9a-f]{{12}}\.part")
     with contextlib.suppress(OSError):
-        names = [entry.name for entry in os.scandir(target.parent) if pattern.fullmatch(entry.name)]
-        for name in names:
+        for path in [path for path in target.parent.iterdir() if pattern.fullmatch(path.name)]:
             with contextlib.suppress(OSError):
-                _remove_unlocked(target.with_name(name))
-
-
-def _remove_unlocked(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        if stat.S_ISREG(os.fstat(descriptor).st_mode) and _lock(descriptor):
-            path.unlink()
-    finally:
-        os.close(descriptor)
+                descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    if stat.S_ISREG(os.fstat(descriptor).st_mode) and _lock(descriptor):
+                        path.unlink()
+                finally:
+                    os.close(descriptor)
 
 
 def _lock(descriptor: int) -> bool | None:
@@ -222,25 +227,13 @@ def _settle(folder: Path) -> None:
 @contextlib.contextmanager
 def opened(path: Path, what: str = "model file", way_out: str = "") -> Iterator[tuple[BinaryIO, int]]:
     """A regular file and its size; what goes wrong inside is told with the path."""
-    try:
-        _refuse_others(path)
-        with path.open("rb") as file:
-            yield file, os.fstat(file.fileno()).st_size
-    except ModelFileError as problem:
-        end = "" if problem.hint else way_out
-        raise ModelFileError(f"The {what} {path} cannot be read: {problem}{end}") from None
-    except OSError as problem:
-        end = way_out if os.path.isfile(path) else ""  # noqa: PTH113 - is_file raises for names that are too long
-        raise ModelFileError(f"The {what} {path} cannot be read: {_reason(problem)}{end}") from None
-
-
-def _refuse_others(path: Path) -> None:
-    """Regular files only: a pipe would keep us waiting."""
-    if not stat.S_ISREG(path.stat().st_mode):
-        found = "a directory" if path.is_dir() else "not a regular file"
-        raise ModelFileError(f"it is {found}.", hint="Use another path.")
-
-
-def _reason(problem: OSError) -> str:
-    words = problem.strerror or type(problem).__name__
-    return f"{words[0].lower()}{words[1:]}."
+    with _refusing(path, what, "read", way_out):
+        try:
+            if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
+                kind = "a directory" if path.is_dir() else "not a regular file"
+                raise ModelFileError(f"it is {kind}.", hint="Use another path.")  # noqa: TRY301 - told with the path
+            with path.open("rb") as file:
+                yield file, os.fstat(file.fileno()).st_size
+        except ModelFileError as problem:
+            end = "" if problem.hint else way_out
+            raise ModelFileError(f"The {what} {path} cannot be read: {problem}{end}") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
 from typing import Any, Protocol, TypeAlias
@@ -46,12 +46,15 @@ class PassWork(Protocol):
 class Readable(Protocol):
     """What a pass needs of a table; `mercer.streaming.blocks.Source` is one."""
 
-    parts: tuple[Any, ...]
     rows: int | None
     here_only: str
 
     def blocks(self, at_once: int, start: int = 0) -> Iterator[Any]:
         """All rows in order from row `start` on."""
+        ...
+
+    def rest(self, start: int) -> Run:
+        """The parts with rows from row `start` on, each with how many of its rows come before."""
         ...
 
     def count(self, rows: int) -> None:
@@ -106,10 +109,8 @@ class PassCheckpoint:
         next_row = int(arrays.pop("next row"))
         if next_row < 0 or (rows is not None and next_row > rows):
             must_be = "not be negative" if rows is None else f"be from 0 to {rows}"
-            raise InputError(
-                f"The checkpoint {self.file.path} is invalid: its row position must {must_be}; got {next_row}. Delete "
-                "it, or use another file."
-            )
+            problem = f"its row position must {must_be}; got {next_row}. Delete it, or use another file."
+            raise InputError(f"The checkpoint {self.file.path} is invalid: {problem}")
         return {name.removeprefix("state "): array for name, array in arrays.items()}, next_row
 
     def save(self, state: Mapping[str, Array], next_row: int) -> None:
@@ -147,11 +148,6 @@ class Pass:
         self.state, self.start = (fresh, 0) if found is None else found
         what, verbose = told
         self.progress = Progress(what, source.rows, verbose, "rows", self.start)
-
-    def rest(self) -> list[tuple[Any, int]]:
-        """The parts that are not finished, each with the number of its rows that are."""
-        parts = [part for part in self.source.parts if part.rows is None or self.start < part.start + part.rows]
-        return [(part, max(0, self.start - part.start)) for part in parts]
 
     def end(self, state: State, rows: int) -> State:
         """All rows are in these sums."""
@@ -224,89 +220,69 @@ def run_pass(
     """
     check_backend(backend)
     refuse_if(at_once < 1, "The number of rows of a block", "at least 1", at_once)
-    chosen = _resolve_backend(backend, source)
+    from mercer.runtime.dask import current_client, run_on_cluster  # which needs this module
+
+    if backend is None:
+        lazy = "distributed" in sys.modules and any(part.pieces for part, _ in source.rest(0))
+        backend = (current_client() if lazy else None) or "serial"
+    must_be, way_out = '"serial" or Dask when checkpoint is given', 'Use backend="serial", which is also multithreaded.'
+    refuse_if(backend == "threads" and checkpoint is not None, "backend", must_be, '"threads"', way_out)
     told = progress or "", 0 if progress is None else verbose
-    if chosen == "threads" and checkpoint is not None:
-        raise InputError(
-            'backend must be "serial" or Dask when checkpoint is given; got "threads". Use backend="serial", which is '
-            "also multithreaded."
-        )
     this = Pass(source, fold_rows, at_once, checkpoint, told)
     if source.rows is not None and this.start >= source.rows:
         return this.state
-    if chosen == "serial":
-        return _serial(this)
-    if chosen == "threads":
-        return _threads(this)
-    from mercer.runtime.dask import run_on_cluster
-
-    return run_on_cluster(this, chosen)
+    go_on = {"serial": _serial, "threads": _threads}.get(backend) if isinstance(backend, str) else None
+    return run_on_cluster(this, backend) if go_on is None else go_on(this)
 
 
 def check_backend(backend: Backend) -> None:
     """Refuse what is no backend."""
-    if backend is None or hasattr(backend, "scheduler_info") or hasattr(backend, "scheduler_address"):
-        return
-    if not isinstance(backend, str) or not (backend in {"serial", "threads", "dask"} or backend.startswith(_SCHEMES)):
-        must_be = '"serial", "threads", "dask", the address of a scheduler ("tcp://..."), or a Client of Dask'
+    cluster = backend is None or hasattr(backend, "scheduler_info") or hasattr(backend, "scheduler_address")
+    named = isinstance(backend, str) and (backend in {"serial", "threads", "dask"} or backend.startswith(_SCHEMES))
+    must_be = '"serial", "threads", "dask", the address of a scheduler ("tcp://..."), or a Client of Dask'
+    if not (cluster or named):
         raise InputError(sentence("backend", must_be, repr(backend)))
-
-
-def _resolve_backend(backend: Backend, source: Readable) -> Backend:
-    if backend is not None:
-        return backend
-    if "distributed" in sys.modules and any(hasattr(part, "pieces") for part in source.parts):
-        from mercer.runtime.dask import current_client
-
-        return current_client() or "serial"
-    return "serial"
 
 
 def _serial(this: Pass) -> State:
     """Blocks in order, saved as they come."""
-    state, end = this.state, this.start
     saved, cost = time.monotonic(), 0.0
     for block in this.source.blocks(this.at_once, this.start):
-        this.work.add(state, block)
-        end = block.start + len(block)
+        this.work.add(this.state, block)
         this.progress.step(len(block))
         now = time.monotonic()
         if this.checkpoint is not None and now - saved >= this.checkpoint.patience * cost:
-            this.checkpoint.save(state, end)
+            this.checkpoint.save(this.state, this.progress.done)
             saved = time.monotonic()
             cost = saved - now
-    return this.end(state, end)
+    return this.end(this.state, this.progress.done)
 
 
 def _threads(this: Pass) -> State:
     """Runs of consecutive parts, each on a thread; their sums are merged in order."""
-    lanes = runs(this.rest(), thread_count())
+    lanes = runs(this.source.rest(this.start), thread_count())
     size = sum(array.nbytes for array in this.state.values())
-    way_out = 'Use backend="serial", which keeps one set of sums.'
     what = f"backend='threads' with {len(lanes)} threads, each with its own copy of the sums,"
-    promise(size * (len(lanes) - 1), what, way_out)
-    rows = [0] * len(lanes)
+    promise(size * (len(lanes) - 1), what, 'Use backend="serial", which keeps one set of sums.')
     states = [this.state, *(this.work.begin() for _ in lanes[1:])]
 
-    def do(lane: int) -> None:
-        rows[lane] = fold_parts(this.work, states[lane], lanes[lane], this.at_once, this.progress.step)
+    def fold(lane: int) -> None:
+        for rows in fold_parts(this.work, states[lane], lanes[lane], this.at_once):
+            this.progress.step(rows)
 
-    run(do, range(len(lanes)))
-    return this.end(reduce(this.work.merge, states), this.start + sum(rows))
+    run(fold, range(len(lanes)))
+    return this.end(reduce(this.work.merge, states), this.progress.done)
 
 
-def fold_parts(
-    work: PassWork, state: State, parts: Run, at_once: int, tell: Callable[[int], None] | None = None
-) -> int:
-    """Add the rows of consecutive parts to sums, in place, and return how many there were."""
-    rows = 0
+def fold_parts(work: PassWork, state: State, parts: Run, at_once: int, values: Sequence[Any] = ()) -> Iterator[int]:
+    """Add the rows of consecutive parts to sums, in place, block by block, and yield how many rows each block has.
+
+    `values`: what Dask has computed the pieces of a lazy part to be, which is then alone.
+    """
     for part, skip in parts:
-        for block in part.blocks(at_once, skip):
+        for block in part.blocks(at_once, skip, values):
             work.add(state, block)
-            rows += len(block)
-            if tell is not None:
-                tell(len(block))
-    return rows
+            yield len(block)
 
 
 def runs(parts: Run, count: int) -> list[Run]:

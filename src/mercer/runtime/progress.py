@@ -71,9 +71,8 @@ class Progress:
         with self.lock:
             self.done += pieces
             now = time.monotonic()
-            ready = self._complete() and (self.told or self.pause == _OFTEN)
             due = now - self.started >= self.wait and now - self.last >= self.pause
-            if self.shown and (due or (ready and (self.told or not self.wait))):
+            if self.shown and (due or (self._complete() and self._is_wanted())):
                 self.last, self.told = now, True
                 self._show(now - self.started, last=self._complete())
         if self.listener is not None:
@@ -82,14 +81,16 @@ class Progress:
     def finish(self) -> None:
         """There are no more pieces; says so where their number was not known before."""
         with self.lock:
-            wanted = self.told or (self.pause == _OFTEN and not self.wait)
-            if self.shown and wanted and self.total is None and self.done > self.before:
+            if self.shown and self._is_wanted() and self.total is None and self.done > self.before:
                 self._show(time.monotonic() - self.started, last=True)
             elif self.told and self.terminal and not self._complete():  # stopped early: leave the line
                 sys.stderr.write("\n")
 
     def _complete(self) -> bool:
         return self.total is not None and self.done >= self.total
+
+    def _is_wanted(self) -> bool:
+        return self.told or (self.pause == _OFTEN and not self.wait)
 
     def _show(self, spent: float, *, last: bool) -> None:
         fresh = self.done - self.before

@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from mercer.errors import InputError, MemoryRefusal, refuse_if, sentence
+from mercer.errors import MemoryRefusal, refuse_if
 
 if TYPE_CHECKING:
     from threadpoolctl import LibController
@@ -30,7 +31,6 @@ _MEMBERSHIP = Path("/proc/self/cgroup")  # which ones this process is in
 _VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 _VERSION_2 = ("memory.max", "memory.current", "inactive_file")
 _KEPT = 0.1  # seconds for which a reading counts: it takes as long as a small fit
-_last: tuple[float, tuple[Path, Path], list[int]] = (-1.0, (_GROUPS, _MEMBERSHIP), [])
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -45,25 +45,20 @@ def available_bytes() -> int:
 
     `MERCER_MEMORY_LIMIT` (bytes) lowers it. Where nothing can be read, half of the physical memory.
     """
-    found = [*_around(), *_process_limit()]
     asked = os.environ.get("MERCER_MEMORY_LIMIT", "")
-    if asked:
-        if not (asked.isascii() and asked.isdigit()):
-            raise InputError(sentence("MERCER_MEMORY_LIMIT", "an integer number of bytes", repr(asked)))
-        found.append(int(asked))
-    if found:
-        return max(0, min(found))
+    unclear = asked and not (asked.isascii() and asked.isdigit())
+    refuse_if(unclear, "MERCER_MEMORY_LIMIT", "an integer number of bytes", repr(asked))
+    around = _around(int(time.monotonic() / _KEPT), _GROUPS, _MEMBERSHIP)
+    known = [*around, *_process_limit(), *([int(asked)] if asked else [])]
+    if known:
+        return max(0, min(known))
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2  # pragma: no cover
 
 
-def _around() -> list[int]:
-    """What the machine and the control groups leave, read again after a tenth of a second."""
-    global _last  # noqa: PLW0603 - one reading for all callers
-    now, places = time.monotonic(), (_GROUPS, _MEMBERSHIP)
-    if not (0 <= now - _last[0] < _KEPT and _last[1] == places):
-        machine = [1024 * kib for kib in _fields(Path("/proc/meminfo"), "MemAvailable:")]
-        _last = now, places, machine + _control_groups()
-    return _last[2]
+@lru_cache(maxsize=1)
+def _around(_moment: int, *_places: Path) -> list[int]:
+    """What the machine and the control groups leave, read again for another moment or other places."""
+    return [1024 * kib for kib in _fields(Path("/proc/meminfo"), "MemAvailable:")] + _control_groups()
 
 
 def _control_groups() -> list[int]:
@@ -76,22 +71,23 @@ def _control_groups() -> list[int]:
     for line in _lines(_MEMBERSHIP):
         _, controllers, path = line.split(":", 2)
         inside |= {name: path for name in controllers.split(",") if name in inside}
-    found = []
+    left = []
     for top, path, files in (
         (_GROUPS / "memory", inside["memory"], _VERSION_1),
         (_GROUPS, inside[""], _VERSION_2),
         (_GROUPS / "unified", inside[""], _VERSION_2),
     ):
         parts = [part for part in path.split("/") if part not in {"", ".."}]
-        found += [_left_in(top.joinpath(*parts[:depth]), *files) for depth in range(len(parts) + 1)]
-    return [left for left in found if left is not None]
+        for depth in range(len(parts) + 1):
+            left += _left_in(top.joinpath(*parts[:depth]), *files)
+    return left
 
 
-def _left_in(group: Path, limit: str, usage: str, cached: str) -> int | None:
-    most, used = _number(group / limit), _number(group / usage)
-    if most is None or used is None:
-        return None
-    return most - max(0, used - sum(_fields(group / "memory.stat", f"{cached} ")))
+def _left_in(group: Path, limit: str, usage: str, cached: str) -> list[int]:
+    """What a group leaves, if it is there and has a limit."""
+    cached_bytes = sum(_fields(group / "memory.stat", f"{cached} "))
+    pairs = zip(_fields(group / limit, ""), _fields(group / usage, ""), strict=False)
+    return [most - max(0, used - cached_bytes) for most, used in pairs]
 
 
 def _process_limit() -> list[int]:
@@ -100,18 +96,14 @@ def _process_limit() -> list[int]:
     except ImportError:  # pragma: no cover - not on every system
         return []
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft == resource.RLIM_INFINITY:
-        return []
-    return [soft - 1024 * kib for kib in _fields(Path("/proc/self/status"), "VmSize:")]
+    sizes = [] if soft == resource.RLIM_INFINITY else _fields(Path("/proc/self/status"), "VmSize:")
+    return [soft - 1024 * kib for kib in sizes]
 
 
 def _fields(path: Path, label: str) -> list[int]:
-    return [int(line.split()[1]) for line in _lines(path) if line.startswith(label)]
-
-
-def _number(path: Path) -> int | None:
-    lines = _lines(path)
-    return int(lines[0]) if lines and lines[0].isdigit() else None
+    """The numbers that follow a label in a file of the system, each at the beginning of its line."""
+    lines = [line.removeprefix(label).split() for line in _lines(path) if line.startswith(label)]
+    return [int(words[0]) for words in lines if words and words[0].isdigit()]
 
 
 def _lines(path: Path) -> list[str]:
@@ -158,11 +150,9 @@ def thread_count() -> int:
     processors this process may run on, held down by OMP_NUM_THREADS (which joblib sets in its
     workers so that nested work does not crowd the machine).
     """
-    asked = _asked.get()
-    if asked is not None:
+    if (asked := _asked.get()) is not None:
         return asked
-    by_name = os.environ.get("MERCER_THREADS")
-    if by_name:
+    if by_name := os.environ.get("MERCER_THREADS"):
         return _positive("MERCER_THREADS", by_name)
     mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     shared = os.environ.get("OMP_NUM_THREADS", "")
@@ -215,57 +205,49 @@ class _Limit:
         self.known = 0
         self.of_process: list[LibController] = []
         self.of_thread: list[LibController] = []
-        self.inside: Counter[int] = Counter()  # entries by thread, and of all threads together
-        self.before: dict[int, dict[str, tuple[LibController, int]]] = {}  # by the same keys and by library
+        self.inside: Counter[int] = Counter()  # entries by thread
+        self.before: dict[int, dict[str, tuple[LibController, int]]] = {}  # by thread, or of the process, and library
 
     def enter(self, thread: int) -> None:
         """Hold the libraries to one thread; those that were loaded since another thread entered are included."""
         with self.lock:
-            if self.inside[thread] and self._is_known():  # everything is held for this thread already
-                self.inside[_PROCESS] += 1
-                self.inside[thread] += 1
-                return
             self._find_libraries()
+            self.inside[thread] += 1
             for scope, libraries in ((_PROCESS, self.of_process), (thread, self.of_thread)):
-                self.inside[scope] += 1
                 before = self.before.setdefault(scope, {})
-                new = [library for library in libraries if library.filepath not in before]
-                before.update({library.filepath: (library, library.get_num_threads()) for library in new})
-                _set_blas_threads((library, 1) for library in new)
+                if new := [library for library in libraries if library.filepath not in before]:
+                    before.update({library.filepath: (library, library.get_num_threads()) for library in new})
+                    _set_blas_threads((library, 1) for library in new)
 
     def leave(self, thread: int) -> None:
         """Set back the libraries that nobody holds any more."""
         with self.lock:
-            for scope in (_PROCESS, thread):
-                self._count_out(scope, 1)
+            self.inside[thread] -= 1
+            self._set_back()
 
     def leave_for_lost_threads(self) -> None:
         """Leave for all threads but this one, which alone goes on in the child of a fork."""
         thread = threading.get_ident()
-        lost = self.inside[_PROCESS] - self.inside[thread]
-        for scope in set(self.inside) - {_PROCESS, thread}:
-            del self.inside[scope], self.before[scope]
-        if lost:
-            self._count_out(_PROCESS, lost)
+        self.inside = Counter({thread: self.inside[thread]})
+        self.before = {scope: before for scope, before in self.before.items() if scope in (_PROCESS, thread)}
+        self._set_back()
         self.lock.release()
 
-    def _count_out(self, scope: int, entries: int) -> None:
-        self.inside[scope] -= entries
-        if not self.inside[scope]:
-            del self.inside[scope]
+    def _set_back(self) -> None:
+        """Set back the libraries of threads that are no longer inside, and of the process where none is."""
+        self.inside = +self.inside  # without counts of zero
+        for scope in [scope for scope in self.before if not (self.inside if scope == _PROCESS else self.inside[scope])]:
             _set_blas_threads(self.before.pop(scope).values())
 
     def _find_libraries(self) -> None:
         """Look for the BLAS libraries loaded now; SciPy brings its own when it is first imported."""
-        if self._is_known():
+        known = 1 + ("scipy.linalg" in sys.modules)
+        if self.known == known:
             return
         from threadpoolctl import ThreadpoolController
 
-        libraries = [
-            library
-            for library in ThreadpoolController().select(user_api="blas").lib_controllers
-            if library.get_num_threads()
-        ]
+        loaded = ThreadpoolController().select(user_api="blas").lib_controllers
+        libraries = [library for library in loaded if library.get_num_threads()]
         before = [library.get_num_threads() for library in libraries]
         _set_blas_threads((library, 1) for library in libraries)
         with ThreadPoolExecutor(1) as other:  # sees the number of the process, or one of its own
@@ -273,10 +255,7 @@ class _Limit:
         _set_blas_threads(zip(libraries, before, strict=True))
         self.of_process = [library for library, count in zip(libraries, seen, strict=True) if count == 1]
         self.of_thread = [library for library, count in zip(libraries, seen, strict=True) if count != 1]
-        self.known = 1 + ("scipy.linalg" in sys.modules)
-
-    def _is_known(self) -> bool:
-        return self.known == 1 + ("scipy.linalg" in sys.modules)
+        self.known = known
 
 
 def _set_blas_threads(counts: Iterable[tuple[LibController, int]]) -> None:
@@ -342,14 +321,11 @@ def each(work: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]
         return
 
     def work_in_pool(job: Job) -> Result:
-        _inside_pool.yes = True
-        try:
-            with single_threaded_blas():
-                return work(job)
-        finally:
-            _inside_pool.yes = False
+        with single_threaded_blas():
+            return work(job)
 
-    pool, waiting = ThreadPoolExecutor(workers, thread_name_prefix="mercer"), deque[Future[Result]]()
+    begin, waiting = partial(setattr, _inside_pool, "yes", True), deque[Future[Result]]()
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="mercer", initializer=begin)
     with single_threaded_blas():
         try:
             for job in jobs:

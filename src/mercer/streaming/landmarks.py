@@ -11,7 +11,7 @@ import numpy as np
 from mercer.data.checks import check_size
 from mercer.data.hashing import fill_folds, row_words, words_of
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
 from mercer.runtime.passes import Backend, run_pass
@@ -143,53 +143,43 @@ def rank_words(source: Source, sample: Block, folds: int, seed: int, backend: Ba
     else:
         words, what = np.unique(words_of(0, len(sample), seed, sample.keys)), "groups"
         if not fill_folds(words, folds) and len(sample) < rows:
-            words = run_pass(source, FindWords(seed), at_once=_AT_ONCE, backend=backend)["words"]
+            words = run_pass(source, FindDistinct(seed), at_once=_AT_ONCE, backend=backend)["distinct"]
     if fill_folds(words, folds):
         return None
-    if len(words) < folds:
-        must_be = f"at most the number of {what}, {len(words)}"
-        raise InputError(sentence("The number of folds", must_be, folds, f"Use a smaller cv, or more {what}."))
+    must_be, way_out = f"at most the number of {what}, {len(words)}", f"Use a smaller cv, or more {what}."
+    refuse_if(len(words) < folds, "The number of folds", must_be, folds, way_out)
     return words
 
 
+@dataclass(frozen=True)
 class FindDistinct:
-    """The work of a pass that collects what is distinct."""
+    """The work of a pass that collects what is distinct: all labels, or the words of all groups.
+
+    Attributes
+    ----------
+    seed : int or None
+        Of the hash of groups; None for labels.
+    """
+
+    seed: int | None = None
 
     def begin(self) -> State:
         """None yet."""
         return {}
 
+    def add(self, state: State, block: Block) -> None:
+        """Add the labels or words of a block."""
+        distinct = block.Y
+        if self.seed is not None:
+            distinct = words_of(block.start, len(block), self.seed, block.keys)
+        if distinct is not None:
+            self.merge(state, {"distinct": distinct})
+
     def merge(self, a: State, b: State) -> State:
         """What is in either of two states, in order and once."""
-        for name, found in b.items():
-            a[name] = np.unique(join([a[name], found])) if name in a else np.unique(found)
+        for name, more in b.items():
+            a[name] = np.unique(join([a[name], more])) if name in a else np.unique(more)
         return a
-
-
-class FindLabels(FindDistinct):
-    """The work of a pass that collects the labels."""
-
-    def add(self, state: State, block: Block) -> None:
-        """Add the labels of a block."""
-        if block.Y is not None:
-            self.merge(state, {"labels": block.Y})
-
-
-@dataclass(frozen=True)
-class FindWords(FindDistinct):
-    """The work of a pass that collects the words of all groups.
-
-    Attributes
-    ----------
-    seed : int
-        Of the hash.
-    """
-
-    seed: int
-
-    def add(self, state: State, block: Block) -> None:
-        """Add the words of a block."""
-        self.merge(state, {"words": words_of(block.start, len(block), self.seed, block.keys)})
 
 
 def numbers_of(sample: Block) -> Numbers:
@@ -208,19 +198,12 @@ def sides_of(
     Sums of kernel values are whitened at the end where `Features.loss_of_digits` stays below 2e-7, which halves the
     work; otherwise every row is whitened as it comes.
     """
-    far = False
-    if sample.Y is not None and np.any(targets.offset):
-        spread = np.asarray(sample.Y.std(axis=0))
-        far = bool((np.abs(targets.offset) > _FAR * spread).any())
+    Y, offset = sample.Y, targets.offset
+    far = Y is not None and bool(np.any(offset)) and bool((np.abs(offset) > _FAR * Y.std(axis=0)).any())
     rows = sample.X[:_LADDER_ROWS]
-    return tuple(
-        Side(
-            each,
-            each.loss_of_digits(n, alpha) > ENOUGH,
-            _constant(each, rows) if far and not intercept else np.zeros(each.count),
-        )
-        for each in features
-    )
+    constants = (_constant(each, rows) if far and not intercept else np.zeros(each.count) for each in features)
+    whitened = (each.loss_of_digits(n, alpha) > ENOUGH for each in features)
+    return tuple(map(Side, features, whitened, constants))
 
 
 def _constant(features: Features, rows: Array) -> Array:

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError
+from mercer.errors import InputError, refuse_if
 from mercer.runtime import run
 from mercer.solvers.cholesky import (
     lapack,
@@ -48,21 +48,22 @@ class Tridiagonal:
     """
 
     def __init__(self, C: Array) -> None:
-        r = len(C)
-        self.reflectors = C
-        self.diagonal, self.beside = np.empty(r), np.zeros(max(r - 1, 1))
-        self.factors = np.zeros(max(r - 1, 1))
+        r, self.reflectors = len(C), C
+        self.diagonal, self.beside, self.factors = np.empty(r), np.zeros(max(r - 1, 1)), np.zeros(max(r - 1, 1))
         work = np.empty(_WORK * max(r, 1))
         lapack("dsytrd", b"L", r, C, leading(C), self.diagonal, self.beside, self.factors, work, len(work))
-        self.beside = self.beside[: r - 1]
+        reach = np.abs(self.diagonal)
+        reach[:-1] += np.abs(self.beside)
+        reach[1:] += np.abs(self.beside)
+        self.largest = float(reach.max(initial=0.0))  # eigenvalue, or a little more (Gershgorin)
+        self.noise = r * float(np.finfo(np.float64).eps) * self.largest  # eigenvalues up to this are rounding
 
     def _rotate(self, B: Array, side: bytes) -> Array:
         """Q'B or Q B."""
         r, rotated = len(self.diagonal), np.array(B.T, order="C")  # a copy that LAPACK sees as r x t and writes to
-        if r < 2 or not rotated.size:
-            return np.array(B, dtype=np.float64)
-        work, (C, t) = np.empty(_WORK * max(r, len(rotated))), (self.reflectors, len(rotated))
-        lapack("dormtr", b"L", b"L", side, r, t, C, leading(C), self.factors, rotated, r, work, len(work))
+        if r > 1 and rotated.size:
+            work, (C, t) = np.empty(_WORK * max(r, len(rotated))), (self.reflectors, len(rotated))
+            lapack("dormtr", b"L", b"L", side, r, t, C, leading(C), self.factors, rotated, r, work, len(work))
         return np.ascontiguousarray(rotated.T)
 
     def into(self, B: Array) -> Array:
@@ -77,26 +78,14 @@ class Tridiagonal:
         """The smallest eigenvalue."""
         from scipy.linalg import eigvalsh_tridiagonal
 
-        if len(self.diagonal) == 1:
-            return float(self.diagonal[0])
-        unit = max(self.largest(), 1e-300)  # bisection squares what is beside the diagonal
-        d, e = self.diagonal / unit, self.beside / unit
+        unit = max(self.largest, 1e-300)  # bisection squares what is beside the diagonal
+        d, e = self.diagonal / unit, self.beside[: len(self.diagonal) - 1] / unit
         return float(unit * eigvalsh_tridiagonal(d, e, select="i", select_range=(0, 0))[0])
-
-    def largest(self) -> float:
-        """The largest eigenvalue, or a little more (Gershgorin)."""
-        reach = np.abs(self.diagonal)
-        reach[:-1] += np.abs(self.beside)
-        reach[1:] += np.abs(self.beside)
-        return float(reach.max(initial=0.0))
 
     def solve(self, B: Array, alpha: float) -> Array:
         """(T + alpha I)^-1 B; the shortest solution where that is singular."""
         from scipy.linalg.lapack import dptsv
 
-        if len(self.diagonal) == 1:
-            pivot = self.diagonal[0] + alpha
-            return np.asarray(B / pivot if pivot > 0 else np.zeros_like(B))
         if alpha > self.noise:
             _, _, solved, info = dptsv(self.diagonal + alpha, self.beside, B)
             if info == 0:
@@ -106,11 +95,6 @@ class Tridiagonal:
         inside = vectors[:, kept].T @ B
         return np.asarray(vectors[:, kept] @ (inside / (values[kept] + alpha)[:, None]))
 
-    @property
-    def noise(self) -> float:
-        """Eigenvalues up to this are rounding."""
-        return len(self.diagonal) * float(np.finfo(np.float64).eps) * self.largest()
-
     def rank(self) -> int:
         """How many eigenvalues are more than rounding."""
         return int((self._spectrum[0] > self.noise).sum())
@@ -119,7 +103,8 @@ class Tridiagonal:
     def _spectrum(self) -> tuple[Array, Array]:
         from scipy.linalg import eigh_tridiagonal
 
-        found: tuple[Array, Array] = eigh_tridiagonal(self.diagonal, self.beside, check_finite=False)
+        beside = self.beside[: len(self.diagonal) - 1]
+        found: tuple[Array, Array] = eigh_tridiagonal(self.diagonal, beside, check_finite=False)
         return found
 
 
@@ -144,10 +129,9 @@ class Shifted:
     """
 
     def __init__(self, C: Array, alpha: float) -> None:
-        r = len(C)
-        self.alpha = alpha
-        self._largest = largest_eigenvalue(lambda v: C @ v, rich_start(r))
-        self.noise = r * float(np.finfo(np.float64).eps) * self._largest
+        r, self.alpha = len(C), alpha
+        self.largest = largest_eigenvalue(lambda v: C @ v, rich_start(r))  # of C, about
+        self.noise = r * float(np.finfo(np.float64).eps) * self.largest
         self.factor = C.copy()
         self.factor.flat[:: r + 1] += alpha
         self.definite = alpha > self.noise and potrf(self.factor)
@@ -157,25 +141,15 @@ class Shifted:
         inverse = largest_eigenvalue(lambda v: self.solve(v, self.alpha), rich_start(len(self.factor)))
         return 1.0 / inverse - self.alpha
 
-    def largest(self) -> float:
-        """The largest eigenvalue of C, about."""
-        return self._largest
-
     def into(self, B: Array) -> Array:
         """B: nothing is turned."""
         return B
 
-    def out(self, B: Array) -> Array:
-        """B."""
-        return B
+    out = into
 
     def solve(self, B: Array, alpha: float) -> Array:
         """(C + alpha I)^-1 B, for the alpha of the factor."""
         return solve_columns(self.factor, B)
-
-    def rank(self) -> int:
-        """All of them: alpha is more than rounding."""
-        return len(self.factor)
 
 
 # Error of models from whitened sums over that of a factor of the same condition, on drawn tables.
@@ -214,21 +188,14 @@ class Moments:
         """The sums of kernel k; the arrays of the state are used up."""
         side, train = work.sides[k], state[f"train{k}"]
         test = state.get(f"test{k}", train)
-        if not (np.isfinite(train).all() and np.isfinite(test).all()):
-            raise InputError(
-                f"Sums over rows of {side.features.kernel!r} must be finite; got NaN or infinity. "
-                "Scale X, y or the weights."
-            )
-        r = side.features.count
-        root = np.eye(train.shape[1])
-        root[:r, :r] = side.features.root
-
-        def finish(C: Array) -> None:
-            if not side.whitened:
-                whiten_both(C, root)
-            mirror(C)
-
-        run(finish, list(train) if test is train else [*train, *test])
+        sums = list(train) if test is train else [*train, *test]
+        what, finite = f"Sums over rows of {side.features.kernel!r}", all(np.isfinite(C).all() for C in sums)
+        refuse_if(not finite, what, "finite", "NaN or infinity", "Scale X, y or the weights.")
+        if not side.whitened:
+            r, root = side.features.count, np.eye(train.shape[1])
+            root[:r, :r] = side.features.root
+            run(lambda C: whiten_both(C, root), sums)
+        run(mirror, sums)
         return Moments(side, train, test, work.targets.offset, work.intercept, float(state["weights"].sum()))
 
     @cached_property
@@ -239,12 +206,11 @@ class Moments:
     def without(self, *folds: int, size: int | None = None) -> SummedSystem:
         """The system of all rows but those of some folds, on the first `size` features."""
         # added up, not subtracted from the total: what only the folds left out have seen is exactly 0
-        others = [sums for fold, sums in enumerate(self.train) if fold not in folds]
-        left = others[0].copy() if others else np.zeros_like(self.total)
-        for sums in others[1:]:
+        left = np.zeros_like(self.total)
+        for sums in (self.train[fold] for fold in range(len(self.train)) if fold not in folds):
             left += sums
-        sums, constant = self._leading(left, size), self.side.constant[:size]
-        return SummedSystem(sums, self.offset, constant, self.intercept, narrow=self.narrow)
+        constant = self.side.constant[:size]
+        return SummedSystem(self._leading(left, size), self.offset, constant, self.intercept, narrow=self.narrow)
 
     @cached_property
     def narrow(self) -> bool:
@@ -258,13 +224,13 @@ class Moments:
         if size is None or size == r:
             return C
         kept, rest = np.r_[:size, r : len(C)], self.side.constant[size:]
-        found = C[np.ix_(kept, kept)]
+        left: Array = C[np.ix_(kept, kept)]
         if rest.any():  # h is what all features leave of a constant: what these alone leave is h + phi(x)'u of the rest
             moved = rest @ C[size:r]
-            found[size] += moved[kept]
-            found[:, size] += moved[kept]
-            found[size, size] += moved[size:r] @ rest
-        return np.asarray(found)
+            left[size] += moved[kept]
+            left[:, size] += moved[kept]
+            left[size, size] += moved[size:r] @ rest
+        return left
 
     def loss_of_digits(self, system: SummedSystem, alphas: Array, models: Models) -> Array:
         """How much larger than the precision errors of predictions of all rows are, beside the targets, for each alpha.
@@ -340,11 +306,9 @@ class Models:
     @staticmethod
     def join(parts: Sequence[Models]) -> Models:
         """Models of one training set, for the alphas of all parts."""
-        arrays = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("inner", "border", "weights", "intercept")
-        }
-        return Models(**arrays, rank=min(part.rank for part in parts))
+        names = ("inner", "border", "weights", "intercept")
+        inner, border, weights, intercept = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
+        return Models(inner, border, weights, intercept, min(part.rank for part in parts))
 
     def residual_vectors(self) -> Array:
         """v with residual a'v, for every alpha and target: (alphas, p, t)."""
@@ -392,13 +356,13 @@ class SummedSystem:
         """The tridiagonal form, in the place of C."""
         return Tridiagonal(self.C)
 
-    def _form(self, ladder: Array) -> Shifted | Tridiagonal:
-        """What the system is solved from."""
-        if len(ladder) == 1 and "_tridiagonal" not in vars(self):
-            shifted = Shifted(self.C, float(ladder[0]))
-            if shifted.definite:
-                return shifted
-        return self._tridiagonal
+    def _form(self, alphas: Array | Sequence[float]) -> tuple[Array, Shifted | Tridiagonal]:
+        """The alphas as an array, and what the system is solved from."""
+        ladder = np.asarray(alphas, dtype=np.float64)
+        single = len(ladder) == 1 and "_tridiagonal" not in vars(self)
+        if single and (shifted := Shifted(self.C, float(ladder[0]))).definite:
+            return ladder, shifted
+        return ladder, self._tridiagonal
 
     @staticmethod
     def _unseen(reduced: Shifted | Tridiagonal, u: Array, alpha: float) -> Array | float:
@@ -412,14 +376,11 @@ class SummedSystem:
 
     def solve(self, alphas: Array | Sequence[float]) -> Models:
         """The models for all alphas."""
-        ladder, t = np.asarray(alphas, dtype=np.float64), len(self.offset)
-        if self.narrow and len(ladder) > 1:
-            return Models.join([self.solve([alpha]) for alpha in ladder])
-        reduced = self._form(ladder)
+        if self.narrow and len(alphas) > 1:
+            return Models.join([self.solve([alpha]) for alpha in alphas])
+        (ladder, reduced), t = self._form(alphas), len(self.offset)
         b, u = np.split(reduced.into(np.hstack([self.b, np.outer(self.u, self.offset)])), 2, axis=1)
-        solved = [
-            reduced.solve(b - alpha * u, float(alpha)) - self._unseen(reduced, u, float(alpha)) for alpha in ladder
-        ]
+        solved = [reduced.solve(b - alpha * u, alpha) - self._unseen(reduced, u, alpha) for alpha in ladder.tolist()]
         r = len(self.u)
         inner = reduced.out(np.hstack(solved)).reshape(r, len(ladder), t).transpose(1, 0, 2)
         if self.intercept:
@@ -428,25 +389,24 @@ class SummedSystem:
         else:
             border = np.broadcast_to(self.offset, (len(ladder), t))
             weights, intercept = inner + np.outer(self.u, self.offset), np.zeros((len(ladder), t))
-        singular = bool((ladder <= reduced.noise).any())
-        return Models(inner, border, weights, intercept, reduced.rank() if singular else r)
+        rank = r if isinstance(reduced, Shifted) or (ladder > reduced.noise).all() else reduced.rank()
+        return Models(inner, border, weights, intercept, rank)
 
     def response(self, B: Array, alphas: Array | Sequence[float]) -> list[Array]:
         """(C + alpha I)^-1 B for each alpha."""
-        reduced = self._form(np.asarray(alphas, dtype=np.float64))
+        ladder, reduced = self._form(alphas)
         into = reduced.into(B)
-        return [reduced.out(reduced.solve(into, float(alpha))) for alpha in alphas]
+        return [reduced.out(reduced.solve(into, alpha)) for alpha in ladder.tolist()]
 
     def condition(self, alphas: Array | Sequence[float]) -> Array:
         """Condition number of the system for each alpha; infinite where its smallest eigenvalue is rounding.
 
         Or how much larger sums were before those of the mean were subtracted, where that is more.
         """
-        ladder = np.asarray(alphas, dtype=np.float64)
-        reduced = self._form(ladder)
+        ladder, reduced = self._form(alphas)
         least = np.maximum(reduced.least(), 0.0) + ladder
         found = np.full(len(ladder), math.inf)
-        np.divide(reduced.largest() + ladder, least, out=found, where=least > reduced.noise)
+        np.divide(reduced.largest + ladder, least, out=found, where=least > reduced.noise)
         with np.errstate(divide="ignore", invalid="ignore"):
             lost = np.nan_to_num(self.before / (np.maximum(self.after, 0.0) + ladder[:, None]), nan=1.0)
         return np.asarray(np.maximum(found, lost.max(axis=1, initial=1.0)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,10 +22,9 @@ from mercer.selection.outcome import Measure, Outcome
 from mercer.selection.removals import Removals
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.selection.table import SearchTable, standard_error
-from mercer.solvers.landmarks import Features
 from mercer.streaming.blocks import Block, Source
 from mercer.streaming.models import SUMMED, Models, Moments
-from mercer.streaming.sums import LabelLosses, State, assign_folds
+from mercer.streaming.sums import FoldSums, LabelLosses, State
 
 FROM_SUMS = ("neg_mean_squared_error", "neg_root_mean_squared_error", "r2")
 BY_ROWS = ("neg_mean_absolute_error", "max_error", "neg_max_error", "accuracy")
@@ -128,23 +127,19 @@ class Totals:
 def scores_of(name: str, losses: Array, totals: Totals) -> Array:
     """Scores, larger is better, of losses (folds, ..., targets): the mean over targets, (folds, ...)."""
     shape = (len(losses), *[1] * (losses.ndim - 2), -1)
-    means = losses / totals.rows.reshape(shape)
-    match name:
-        case "neg_root_mean_squared_error":
-            return np.asarray(-np.sqrt(means).mean(axis=-1))
-        case "r2":
-            spread = totals.spread.reshape(shape)
+    rows, squares = totals.rows.reshape(shape), totals.squares.reshape(shape)
+    table = np.sqrt(losses / rows) if name == "neg_root_mean_squared_error" else losses / rows
+    if "max_error" in name:
+        table = losses
+    elif name == "r2":
+        spread = totals.spread.reshape(shape)
+        with np.errstate(divide="ignore", invalid="ignore"):
             # what is left of a constant after its mean is taken off is rounding
-            varies = spread > 1e-14 * np.maximum(totals.squares, 1e-300).reshape(shape)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                found = np.where(varies, 1.0 - losses / spread, np.where(losses > 0, 0.0, 1.0))
-            found = np.where(totals.rows.reshape(shape) > 1, found, np.nan)  # one row has no variance
-            return np.asarray(found.mean(axis=-1))
-        case "max_error" | "neg_max_error":
-            return np.asarray(-losses.mean(axis=-1))
-        case "accuracy":
-            return np.asarray(means.mean(axis=-1))
-    return np.asarray(-means.mean(axis=-1))
+            varies = spread > 1e-14 * np.maximum(squares, 1e-300)
+            table = np.where(varies, 1.0 - losses / spread, np.where(losses > 0, 0.0, 1.0))
+        table = np.where(rows > 1, table, np.nan)  # one row has no variance
+    mean = table.mean(axis=-1)
+    return np.asarray(mean if name in ("accuracy", "r2") else -mean)
 
 
 def _without_own_fold(losses: Array) -> Array:
@@ -167,15 +162,8 @@ def table_of(
             pairs = zip(found, own, strict=True)
             lost = np.stack([(each.terms.sum(axis=0) / loss.sum(axis=0)).max(axis=-1) for each, loss in pairs])
         condition = np.maximum(condition, np.nan_to_num(lost, nan=1.0) / SUMMED)
-    return SearchTable(
-        kernels,
-        alphas,
-        scores.transpose(0, 2, 1)[..., None],
-        pooled[..., None],
-        condition,
-        np.zeros(condition.shape, dtype=np.intp),
-        name,
-    )
+    scores, refits = scores.transpose(0, 2, 1)[..., None], np.zeros(condition.shape, dtype=np.intp)
+    return SearchTable(kernels, alphas, scores, pooled[..., None], condition, refits, name)
 
 
 def hashed_folds(count: int, label: str) -> Folds:
@@ -211,11 +199,8 @@ class LandmarkCheck:
         return bool(gain > max(0.01 * self.half_error, 2.0 * self.standard_error))
 
     def __str__(self) -> str:
-        verdict = "More landmarks would still help" if self.helps else "More landmarks would hardly help"
-        return (
-            f"Held-out mean squared error with {self.half} landmarks {self.half_error:.4g}, with {self.landmarks} "
-            f"{self.error:.4g}. {verdict}."
-        )
+        both = f"with {self.half} landmarks {self.half_error:.4g}, with {self.landmarks} {self.error:.4g}"
+        return f"Held-out mean squared error {both}. More landmarks would {'still' if self.helps else 'hardly'} help."
 
 
 def landmark_check(swept: Swept, totals: Totals, landmarks: int) -> LandmarkCheck:
@@ -238,9 +223,7 @@ def nested_outcome(
     for o in range(folds):
         others = np.delete(np.arange(folds), o)
         mine = scores[:, others, o].transpose(0, 2, 1)[..., None]
-        part = SearchTable(
-            table.kernels, table.alphas, mine, mine.mean(axis=2), table.condition, table.refits, table.scoring
-        )
+        part = replace(table, scores=mine, pooled=mine.mean(axis=2))
         choice = part.choose(rule, hashed_folds(folds - 1, "inner"))
         inner[o] = float(part.mean[choice.kernel, choice.alphas[0], 0])
         outer[o] = scores[choice.kernel, o, o, choice.alphas[0]]
@@ -286,36 +269,32 @@ class HeldOutLosses:
 
     Attributes
     ----------
-    features : tuple of Features
-        The kernels.
+    first : FoldSums
+        The first pass: its kernels, targets and folds.
     coefficients : tuple of ndarray of shape (folds, r, others * alphas * targets)
-        For rows of fold f, what k(x, Z) is multiplied by.
+        For each kernel and rows of fold f, what k(x, Z) is multiplied by.
     constants : tuple of ndarray of shape (folds, others * alphas * targets)
         What is added.
-    others, alphas, targets : int
-        The shape of what is predicted for a row.
+    others, alphas : int
+        How many models of each alpha predict a row, and how many alphas there are.
     scoring : str
         Name of the score.
-    folds, seed, ranked : int, int, ndarray or None
-        As in the first pass.
-    labels : LabelLosses or None
-        Of a classifier.
     present : ndarray of shape (folds, others, classes) or None
-        Classes that each model was trained on.
+        Classes that each model was trained on; None for numbers.
     """
 
-    features: tuple[Features, ...]
+    first: FoldSums
     coefficients: tuple[Array, ...]
     constants: tuple[Array, ...]
     others: int
     alphas: int
-    targets: int
     scoring: str
-    folds: int
-    seed: int
-    ranked: Array | None = None
-    labels: LabelLosses | None = None
     present: Array | None = None
+
+    @property
+    def targets(self) -> int:
+        """Columns of what is predicted for a row by one model."""
+        return len(self.first.targets.offset)
 
     @property
     def _join(self) -> np.ufunc:
@@ -324,8 +303,8 @@ class HeldOutLosses:
 
     def begin(self) -> State:
         """Nothing lost yet."""
-        shape = (self.folds, self.others, self.alphas, 1 if self.labels is not None else self.targets)
-        return {f"loss{k}": np.zeros(shape) for k in range(len(self.features))}
+        shape = (self.first.folds, self.others, self.alphas, 1 if self.present is not None else self.targets)
+        return {f"loss{k}": np.zeros(shape) for k in range(len(self.first.sides))}
 
     def add(self, state: State, block: Block) -> None:
         """The rows of a block."""
@@ -337,15 +316,15 @@ class HeldOutLosses:
 
     def _losses(self, f: int, truth: Array, values: Array) -> Array:
         """Losses of every row: (rows, others, alphas, targets)."""
-        if self.labels is None or self.present is None:
+        labels = self.first.targets
+        if self.present is None or not isinstance(labels, LabelLosses):
             return np.asarray(np.abs(truth[:, None, None, :] - values))
-        numbers = self.labels.numbers(truth)
-        classes = Classes(self.labels.classes, numbers)
+        numbers = labels.numbers(truth)
+        classes = Classes(labels.classes, numbers)
         right = np.empty((*values.shape[:3], 1))
-        for g in range(self.others):
-            present = np.broadcast_to(self.present[f, g], (len(numbers), len(self.labels.classes)))
-            for a in range(self.alphas):
-                right[:, g, a, 0] = classes.decide(values[:, g, a], present) == numbers
+        for g, a in np.ndindex(self.others, self.alphas):
+            present = np.broadcast_to(self.present[f, g], (len(numbers), len(labels.classes)))
+            right[:, g, a, 0] = classes.decide(values[:, g, a], present) == numbers
         return right
 
     def merge(self, a: State, b: State) -> State:
@@ -357,48 +336,43 @@ class HeldOutLosses:
 
 def held_out(work: HeldOutLosses, block: Block) -> Iterator[tuple[int, Array, list[Array]]]:
     """For each fold in a block: its number, its rows, and for each kernel (rows, others, alphas, targets)."""
-    folds = assign_folds(block, work.folds, work.seed, work.ranked)
+    folds = work.first.assign(block)
     for f in np.unique(folds):
         rows = np.flatnonzero(folds == f)
         X, shape = np.ascontiguousarray(block.X[rows]), (len(rows), work.others, work.alphas, work.targets)
-        kernels = zip(work.features, work.coefficients, work.constants, strict=True)
-        predicted = [(each.times(X, dual[f]) + constant[f]).reshape(shape) for each, dual, constant in kernels]
-        yield int(f), rows, predicted
+        kernels = zip(work.first.sides, work.coefficients, work.constants, strict=True)
+        yield int(f), rows, [(side.features.times(X, C[f]) + c[f]).reshape(shape) for side, C, c in kernels]
 
 
 def collect_scores(
     source: Source, work: HeldOutLosses, scoring: Scoring, at_once: int, failures: list[str]
-) -> tuple[list[Array], list[Array]]:
-    """Scores (alphas, folds) and pooled ones (alphas,) of every kernel by any metric: all predictions are held."""
-    n = int(source.rows or 0)
+) -> tuple[Array, Array]:
+    """Scores (kernels, alphas, folds, 1) and pooled ones (kernels, alphas, 1) by any metric: predictions are held."""
+    n, labels = int(source.rows or 0), work.first.targets
     promise(
-        8 * n * work.alphas * work.targets * (len(work.features) + 1),
+        8 * n * work.alphas * work.targets * (len(work.coefficients) + 1),
         f"Storing held-out predictions of {n} rows for scoring by {scoring.name}",
         f"Use a scoring that does not store predictions: {', '.join(('neg_mean_squared_error', 'r2', *BY_ROWS))}.",
     )
-    parts: list[list[list[Array]]] = [[[] for _ in range(work.folds)] for _ in work.features]
-    truths: list[list[Array]] = [[] for _ in range(work.folds)]
+    # the targets, and what each kernel predicts, by fold
+    parts: list[list[list[Array]]] = [[[] for _ in range(work.first.folds)] for _ in range(1 + len(work.coefficients))]
     for block in source.blocks(at_once):
         for f, rows, predicted in held_out(work, block):
-            truths[f].append(block.Y[rows])  # type: ignore[index]
-            for k, values in enumerate(predicted):
-                parts[k][f].append(values[:, 0])
-    y = np.concatenate([np.concatenate(each) for each in truths])
+            for part, values in zip(parts, [block.Y[rows], *predicted], strict=True):  # type: ignore[index]
+                part[f].append(values)
+    tests = np.split(np.arange(n), np.cumsum([sum(map(len, each)) for each in parts[0]])[:-1])
+    tables = (np.concatenate([np.concatenate(each) for each in part]) for part in parts)
+    y = next(tables)
     y = y[:, 0] if y.ndim == 2 and source.targets_1d else y
-    ends = np.cumsum([sum(map(len, each)) for each in truths])
-    tests = np.split(np.arange(len(y)), ends[:-1])
-    folds = Removals(tests, tests)
-    classes = None if work.labels is None else Classes(work.labels.classes, work.labels.numbers(y))
-    truth = Truth(y, folds, classes)
-    together = Truth(y, Removals([np.arange(len(y))], [np.arange(len(y))]), classes, folds)
+    folds, everything = Removals(tests, tests), Removals([np.arange(n)], [np.arange(n)])
+    classes = Classes(labels.classes, labels.numbers(y)) if isinstance(labels, LabelLosses) else None
+    truths = Truth(y, folds, classes), Truth(y, everything, classes, folds)
     scores, pooled = [], []
-    for listed in parts:
-        values = np.concatenate([np.concatenate(each) for each in listed])
-        scores.append(_each(scoring, truth, values, failures))
-        pooled.append(_each(scoring, together, values, failures)[:, 0])
-    return scores, pooled
-
-
-def _each(scoring: Scoring, truth: Truth, values: Array, failures: list[str]) -> Array:
-    """Scores of every alpha on every test set."""
-    return np.stack([scoring.by_split(truth, values[:, a], failures=failures) for a in range(values.shape[1])])
+    for values in tables:
+        own, together = (
+            np.stack([scoring.by_split(truth, values[:, 0, a], failures=failures) for a in range(work.alphas)])
+            for truth in truths
+        )
+        scores.append(own)
+        pooled.append(together[:, 0])
+    return np.stack(scores)[..., None], np.stack(pooled)[..., None]

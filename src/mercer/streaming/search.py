@@ -35,7 +35,7 @@ from mercer.streaming.scores import (
     sweep,
     table_of,
 )
-from mercer.streaming.sums import FoldSums, LabelLosses, Side, State, SummedTargets
+from mercer.streaming.sums import FoldSums, LabelLosses, State
 from mercer.text import Shown, counted, text_table
 
 _BLOCK_BYTES = 30e6  # of kernel values held at once; what is larger comes from the system anew for every block
@@ -55,10 +55,9 @@ def group_kernels(sizes: Sequence[int], memory: float) -> list[list[int]]:
     held = math.inf
     for k, size in enumerate(sizes):
         if size > room:
-            raise MemoryRefusal(
-                f"Fitting one kernel needs {readable(size)} of memory for its landmarks and folds; at most half of the "
-                f"available {readable(memory)} is used. Use fewer landmarks or folds."
-            )
+            words = f"Fitting one kernel needs {readable(size)} of memory for its landmarks and folds;"
+            most = f"at most half of the available {readable(memory)} is used"
+            raise MemoryRefusal(f"{words} {most}. Use fewer landmarks or folds.")
         if held + size > room:
             groups.append([])
             held = 0.0
@@ -114,16 +113,14 @@ class StreamPlan(Shown):
             f"{counted(len(self.landmarks), 'kernel')} x {counted(self.alphas, 'alpha')} on "
             f"{counted(self.rows, 'row')} with {many}" + (f", {self.folds} folds" if self.folds > 1 else "")
         )
-        how = "rows whitened as they come" if all(self.whitened) else "sums whitened at the end"
-        if any(self.whitened) and not all(self.whitened):
-            how = (
-                f"rows of {counted(sum(self.whitened), 'kernel')} whitened as they come, sums of the others at the end"
-            )
-        if self.nested:
-            how += "; pairs of folds held out"
-        cells = [[counted(self.passes, "pass", "passes"), duration(self.seconds),
-                  readable(self.bytes), str(self.block), how]]  # fmt: skip
-        return head + "\n" + text_table(["passes", "time", "memory", "rows at once", "how"], cells)
+        how, white = "sums whitened at the end", sum(self.whitened)
+        if white:
+            some = f" of {counted(white, 'kernel')}" * (white < len(self.whitened))
+            how = f"rows{some} whitened as they come" + (", sums of the others at the end" if some else "")
+        how += "; pairs of folds held out" * self.nested
+        passes = counted(self.passes, "pass", "passes")
+        cells = [passes, duration(self.seconds), readable(self.bytes), str(self.block), how]
+        return head + "\n" + text_table(["passes", "time", "memory", "rows at once", "how"], [cells])
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,206 +154,18 @@ class StreamedSearch:
 
     Attributes
     ----------
-    reading : PassReading
-        The table and how it is read.
+    source : Source
+        The table.
     kernels, alphas : list of Kernel, ndarray
         Candidates.
-    sides : tuple of Side
-        Features of each kernel.
-    targets : SummedTargets
-        How Y becomes numbers.
-    folds, seed : int
-        Of the hash.
-    intercept, weighted, nested : bool
-        What is fitted, whether rows have weights, and whether pairs of folds are left out.
+    first : FoldSums
+        The work of the first pass for all kernels: their features, the targets, the folds.
     scoring : Scoring
         What is scored.
     rule : str
         How the best candidate is chosen.
-    ranked : ndarray or None
-        Words of all rows or groups where they are dealt to the folds by rank, as `rank_words` finds them.
-    """
-
-    reading: PassReading
-    kernels: list[Kernel]
-    alphas: Array
-    sides: tuple[Side, ...]
-    targets: SummedTargets
-    folds: int
-    seed: int
-    intercept: bool
-    weighted: bool
-    scoring: Scoring
-    nested: bool
-    rule: str
-    ranked: Array | None = None
-
-    @property
-    def route(self) -> str:
-        """Where scores come from: "sums", "rows" (a second pass) or "predictions" (all of them kept)."""
-        if self.scoring.name in FROM_SUMS and not isinstance(self.targets, LabelLosses):
-            return "sums"
-        return "rows" if self.scoring.name in BY_ROWS and self.scoring.quick is not None else "predictions"
-
-    def work(self, group: Sequence[int]) -> FoldSums:
-        """The first pass for some of the kernels."""
-        sides = tuple(self.sides[k] for k in group)
-        return FoldSums(sides, self.targets, self.folds, self.seed, self.intercept, self.weighted, self.ranked)
-
-    @cached_property
-    def groups(self) -> list[list[int]]:
-        """Kernels that share a pass."""
-        return group_kernels([self.work([k]).bytes() for k in range(len(self.sides))], available_bytes())
-
-    @cached_property
-    def block(self) -> int:
-        """Rows read together."""
-        return self.reading.at_once or block_rows(max(self.work(range(len(self.sides))).sizes()), self.folds)
-
-    def plan(self, rates: Rates | None = None) -> StreamPlan:
-        """What it will take; time by fixed rates or by those given."""
-        source = self.reading.source
-        # a sample takes a pass where rows cannot be had by number, and finding the labels takes one
-        before = (source.take is None) + isinstance(self.targets, LabelLosses)
-        return StreamPlan(
-            int(source.rows or 0), source.width, tuple(side.features.count for side in self.sides), len(self.alphas),
-            self.folds, len(self.targets.offset), before + len(self.groups) + (self.route != "sums"),
-            self._seconds(rates or Rates()), self._bytes(), self.block, tuple(side.whitened for side in self.sides),
-            self.nested,
-        )  # fmt: skip
-
-    @property
-    def _models(self) -> int:
-        """Columns of the models that predict a row in the second pass; 0 where there is none."""
-        columns = len(self.alphas) * len(self.targets.offset) * (self.folds if self.nested else 1)
-        return 0 if self.route == "sums" else columns
-
-    def _seconds(self, rates: Rates) -> float:
-        """Predicted time, reading not counted."""
-        n, folds, targets = int(self.reading.source.rows or 0), self.folds, len(self.targets.offset)
-        seconds = rates.start
-        for side in self.sides:
-            m = side.features.count
-            p = float(m + 1 + targets)
-            products = n * p * p * (1.0 + self.weighted) + (n * float(m) ** 2 if side.whitened else 0.0)
-            seconds += n * m / rates.values + products / rates.product
-            systems = (folds if folds > 1 else 0) + (folds * (folds - 1) / 2 if self.nested else 0) + 1
-            # a tridiagonal form runs at about a sixth of the speed of products
-            seconds += systems * (8 * p**3 + 4 * p * p * targets * len(self.alphas)) / rates.product
-            if self._models:
-                seconds += n * m / rates.values + 2 * n * m * self._models / rates.product
-        return seconds
-
-    def _bytes(self) -> int:
-        """Predicted peak of memory, beside what the reader holds."""
-        n, sizes = int(self.reading.source.rows or 0), self.work(range(len(self.sides))).sizes()
-        landmarks = [side.features.count for side in self.sides]
-        held = max(sum(8 * self.folds * sizes[k] ** 2 * (1 + self.weighted) for k in group) for group in self.groups)
-        # models of every fold, in features and in kernel values, and what they predict for some rows
-        predicted = (len(landmarks) + 3) * -(-min(self.block, n) // self.folds)
-        held += 8 * self._models * (2 * self.folds * sum(landmarks) + predicted)
-        working = 8 * (self.block * max(sizes) * 1.3 + 6 * max(sizes) * max(sizes))
-        return int(max(held + working, drawing_bytes(sample_size(n, max(landmarks)), max(landmarks))))
-
-    def run(self) -> StreamedResult:
-        """All passes, and every score."""
-        if self.nested and self.route == "predictions":
-            must_be = f"one of {', '.join((*FROM_SUMS, *BY_ROWS))} where nested=True"
-            raise InputError(sentence("scoring", must_be, repr(self.scoring.name)))
-        needed = self.plan().bytes
-        promise(needed, f"A search with up to {max(self.plan().landmarks)} landmarks", "Use fewer landmarks or folds.")
-        swept: dict[int, Swept] = {}
-        state: State = {}
-        for turn, group in enumerate(self.groups):
-            state, found = self._first_pass(turn, group)
-            swept |= dict(zip(group, found, strict=True))
-        totals = Totals(state["rows"], state["plain_sums"], state["plain_squares"])
-        failures: list[str] = []
-        ordered = [swept[k] for k in range(len(self.sides))]
-        if self.route == "predictions":
-            table, losses = self._by_predictions(ordered, state, totals, failures), [each.losses for each in ordered]
-        else:
-            losses = [each.losses for each in ordered] if self.route == "sums" else self._by_rows(ordered, state)
-            table = table_of(self.scoring.name, self.kernels, self.alphas, ordered, losses, totals)
-        base = totals.baseline(self.scoring.name) if self.route == "sums" else math.nan
-        nested = nested_outcome(table, losses, totals, self.rule, base=base) if self.nested else None
-        return StreamedResult(table, ordered, totals, nested, failures)
-
-    def sums(self, turn: int = 0) -> State:
-        """The sums of the kernels that share a pass, from that pass."""
-        group, count = self.groups[turn], len(self.groups)
-        words = "summing" if count == 1 else f"summing, pass {turn + 1} of {count}"
-        return self.reading.run(self.work(group), self.block, words, f".{turn}" if turn else "", self._settings(group))
-
-    def _first_pass(self, turn: int, group: Sequence[int]) -> tuple[State, list[Swept]]:
-        work, state = self.work(group), self.sums(turn)
-        self._refuse_empty(state)
-        found = [
-            sweep(Moments.read(work, state, i), self.alphas, nested=self.nested, keep=self.route != "sums")
-            for i in range(len(group))
-        ]
-        # the next pass needs the room; what is left is of the folds, not of a kernel
-        return {name: array for name, array in state.items() if array.ndim < 3}, found
-
-    def _settings(self, group: Sequence[int]) -> list[object]:
-        """What another run must share to go on from a checkpoint."""
-        sides = [[self.kernels[k], side.features.landmarks, side.whitened, side.constant] for k in group
-                 for side in (self.sides[k],)]  # fmt: skip
-        classes = self.targets.classes if isinstance(self.targets, LabelLosses) else None
-        folds = [self.folds, self.seed] if self.ranked is None else [self.folds, self.seed, self.ranked]
-        return [sides, self.targets.offset, classes, *folds, self.intercept, self.weighted]
-
-    def _refuse_empty(self, state: State) -> None:
-        refuse_if(not state["weights"].any(), "sample_weight", "positive for at least one row", "only zeros")
-        left = state["weights"].sum() - state["weights"]
-        way_out = "Rows are assigned to folds by a hash of the row index or group; use fewer folds."
-        if not (state["rows"] > 0).all():
-            raise InputError(f"Fold {int((state['rows'] <= 0).argmax())} of {self.folds} is empty. {way_out}")
-        if not (left > 0).all():
-            fold = int((left <= 0).argmax())
-            raise InputError(f"Without fold {fold} of {self.folds}, no row has positive weight. {way_out}")
-
-    def _second(self, swept: Sequence[Swept], state: State) -> HeldOutLosses:
-        """What the second pass does: models in terms of kernel values."""
-        coefficients, constants = [], []
-        for side, each in zip(self.sides, swept, strict=True):
-            folds, others, alphas, r, t = each.weights.shape
-            flat = each.weights.transpose(3, 0, 1, 2, 4).reshape(r, -1)
-            turned = side.features.coefficients(flat).reshape(r, folds, -1).transpose(1, 0, 2)
-            coefficients.append(np.ascontiguousarray(turned))
-            constants.append(each.intercepts.reshape(folds, others * alphas * t))
-        labels = self.targets if isinstance(self.targets, LabelLosses) else None
-        present = None
-        if labels is not None:
-            present = classes_left(state["sums"], state["weights"], len(labels.classes), paired=self.nested)
-        return HeldOutLosses(
-            tuple(side.features for side in self.sides), tuple(coefficients), tuple(constants),
-            self.folds if self.nested else 1, len(self.alphas), len(self.targets.offset), self.scoring.name,
-            self.folds, self.seed, self.ranked, labels, present,
-        )  # fmt: skip
-
-    def _by_rows(self, swept: Sequence[Swept], state: State) -> list[Array]:
-        settings = [*self._settings(range(len(self.sides))), self.alphas, self.scoring.name, self.nested]
-        found = self.reading.run(self._second(swept, state), self.block, "scoring", ".scores", settings)
-        return [found[f"loss{k}"] for k in range(len(swept))]
-
-    def _by_predictions(self, swept: Sequence[Swept], state: State, totals: Totals, failures: list[str]) -> SearchTable:
-        work = self._second(swept, state)
-        scores, pooled = collect_scores(self.reading.source, work, self.scoring, self.block, failures)
-        table = table_of("", self.kernels, self.alphas, swept, [each.losses for each in swept], totals)
-        return replace(
-            table, scores=np.stack(scores)[..., None], pooled=np.stack(pooled)[..., None], scoring=self.scoring.name
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class PassReading:
-    """A table and how it is read.
-
-    Attributes
-    ----------
-    source : Source
-        The table.
+    nested : bool
+        Whether pairs of folds are left out.
     backend : object
         As of `mercer.runtime.passes.run_pass`.
     checkpoint : path or None
@@ -368,18 +177,159 @@ class PassReading:
     """
 
     source: Source
+    kernels: list[Kernel]
+    alphas: Array
+    first: FoldSums
+    scoring: Scoring
+    rule: str = "best"
+    nested: bool = False
     backend: Backend = None
     checkpoint: File = None
     at_once: int | None = None
     verbose: int = 0
 
-    def run(self, work: PassWork, at_once: int, words: str, suffix: str, settings: list[object]) -> State:
+    @property
+    def route(self) -> str:
+        """Where scores come from: "sums", "rows" (a second pass) or "predictions" (all of them kept)."""
+        if self.scoring.name in FROM_SUMS and not isinstance(self.first.targets, LabelLosses):
+            return "sums"
+        return "rows" if self.scoring.name in BY_ROWS and self.scoring.quick is not None else "predictions"
+
+    def work(self, group: Sequence[int]) -> FoldSums:
+        """The first pass for some of the kernels."""
+        return replace(self.first, sides=tuple(self.first.sides[k] for k in group))
+
+    @cached_property
+    def groups(self) -> list[list[int]]:
+        """Kernels that share a pass."""
+        return group_kernels([self.work([k]).bytes() for k in range(len(self.kernels))], available_bytes())
+
+    @cached_property
+    def block(self) -> int:
+        """Rows read together."""
+        return self.at_once or block_rows(max(self.first.sizes()), self.first.folds)
+
+    def plan(self, rates: Rates | None = None) -> StreamPlan:
+        """What it will take; time by fixed rates or by those given."""
+        source, first = self.source, self.first
+        # a sample takes a pass where rows cannot be had by number, and finding the labels takes one
+        before = (source.take is None) + isinstance(first.targets, LabelLosses)
+        return StreamPlan(
+            int(source.rows or 0), source.width, tuple(side.features.count for side in first.sides), len(self.alphas),
+            first.folds, len(first.targets.offset), before + len(self.groups) + (self.route != "sums"),
+            self._seconds(rates or Rates()), self._bytes(), self.block, tuple(side.whitened for side in first.sides),
+            self.nested,
+        )  # fmt: skip
+
+    @property
+    def _models(self) -> int:
+        """Columns of the models that predict a row in the second pass; 0 where there is none."""
+        columns = len(self.alphas) * len(self.first.targets.offset) * (self.first.folds if self.nested else 1)
+        return 0 if self.route == "sums" else columns
+
+    def _seconds(self, rates: Rates) -> float:
+        """Predicted time, reading not counted."""
+        n, first, folds = int(self.source.rows or 0), self.first, self.first.folds
+        systems = (folds if folds > 1 else 0) + (folds * (folds - 1) / 2 if self.nested else 0) + 1
+        seconds = rates.start
+        for side, size in zip(first.sides, first.sizes(), strict=True):
+            m, p = side.features.count, float(size)
+            products = n * p * p * (1.0 + first.weighted) + (n * float(m) ** 2 if side.whitened else 0.0)
+            seconds += n * m / rates.values + products / rates.product
+            # a tridiagonal form runs at about a sixth of the speed of products
+            solved = 8 * p**3 + 4 * p * p * len(first.targets.offset) * len(self.alphas)
+            seconds += systems * solved / rates.product
+            if self._models:
+                seconds += n * m / rates.values + 2 * n * m * self._models / rates.product
+        return seconds
+
+    def _bytes(self) -> int:
+        """Predicted peak of memory, beside what the reader holds."""
+        n, first, sizes = int(self.source.rows or 0), self.first, self.first.sizes()
+        landmarks = [side.features.count for side in first.sides]
+        held = max(sum(8 * first.folds * sizes[k] ** 2 * (1 + first.weighted) for k in group) for group in self.groups)
+        # models of every fold, in features and in kernel values, and what they predict for some rows
+        predicted = (len(landmarks) + 3) * -(-min(self.block, n) // first.folds)
+        held += 8 * self._models * (2 * first.folds * sum(landmarks) + predicted)
+        working = 8 * (self.block * max(sizes) * 1.3 + 6 * max(sizes) * max(sizes))
+        return int(max(held + working, drawing_bytes(sample_size(n, max(landmarks)), max(landmarks))))
+
+    def run(self) -> StreamedResult:
+        """All passes, and every score."""
+        if self.nested and self.route == "predictions":
+            must_be = f"one of {', '.join((*FROM_SUMS, *BY_ROWS))} where nested=True"
+            raise InputError(sentence("scoring", must_be, repr(self.scoring.name)))
+        needed = self.plan().bytes
+        promise(needed, f"A search with up to {max(self.plan().landmarks)} landmarks", "Use fewer landmarks or folds.")
+        swept: list[Swept] = []
+        state: State = {}
+        for turn, group in enumerate(self.groups):
+            work, state = self.work(group), self.sums(turn)
+            self._refuse_empty(state)
+            moments = (Moments.read(work, state, i) for i in range(len(group)))
+            swept += [sweep(each, self.alphas, nested=self.nested, keep=self.route != "sums") for each in moments]
+            # the next pass needs the room; what is left is of the folds, not of a kernel
+            state = {name: array for name, array in state.items() if array.ndim < 3}
+        totals = Totals(state["rows"], state["plain_sums"], state["plain_squares"])
+        name, route = self.scoring.name, self.route
+        failures: list[str] = []
+        second = None if route == "sums" else self._second(swept, state)
+        losses = [each.losses for each in swept]
+        if second is not None and route == "rows":
+            settings = [*self._settings(range(len(swept))), self.alphas, name, self.nested]
+            state = self.read(second, "scoring", ".scores", settings)
+            losses = [state[f"loss{k}"] for k in range(len(swept))]
+        table = table_of("" if route == "predictions" else name, self.kernels, self.alphas, swept, losses, totals)
+        if second is not None and route == "predictions":
+            scores, pooled = collect_scores(self.source, second, self.scoring, self.block, failures)
+            table = replace(table, scores=scores, pooled=pooled, scoring=name)
+        base = totals.baseline(name) if route == "sums" else math.nan
+        nested = nested_outcome(table, losses, totals, self.rule, base=base) if self.nested else None
+        return StreamedResult(table, swept, totals, nested, failures)
+
+    def sums(self, turn: int = 0) -> State:
+        """The sums of the kernels that share a pass, from that pass."""
+        group, count = self.groups[turn], len(self.groups)
+        words = "summing" if count == 1 else f"summing, pass {turn + 1} of {count}"
+        return self.read(self.work(group), words, f".{turn}" if turn else "", self._settings(group))
+
+    def read(self, work: PassWork, what: str, suffix: str, settings: list[object]) -> State:
         """One pass; `settings` must be the same for a checkpoint to be gone on from."""
         kept = None
         if self.checkpoint is not None:
-            mark = fingerprint(self.source.identity(), settings)
-            kept = PassCheckpoint(f"{self.checkpoint}{suffix}", mark)
+            kept = PassCheckpoint(f"{self.checkpoint}{suffix}", fingerprint(self.source.identity(), settings))
+        at_once, backend, verbose = self.block, self.backend, self.verbose
         return run_pass(
-            self.source, work, at_once=at_once, backend=self.backend, progress=words, checkpoint=kept,
-            verbose=self.verbose,
-        )  # fmt: skip
+            self.source, work, at_once=at_once, backend=backend, progress=what, checkpoint=kept, verbose=verbose
+        )
+
+    def _settings(self, group: Sequence[int]) -> list[object]:
+        """What another run must share to go on from a checkpoint."""
+        first, pairs = self.first, [(self.kernels[k], self.first.sides[k]) for k in group]
+        sides = [[kernel, side.features.landmarks, side.whitened, side.constant] for kernel, side in pairs]
+        classes = first.targets.classes if isinstance(first.targets, LabelLosses) else None
+        folds = [first.folds, first.seed] if first.ranked is None else [first.folds, first.seed, first.ranked]
+        return [sides, first.targets.offset, classes, *folds, first.intercept, first.weighted]
+
+    def _refuse_empty(self, state: State) -> None:
+        weights, way_out = state["weights"], "Rows are assigned to folds by a hash of the row index or group;"
+        refuse_if(not weights.any(), "sample_weight", "positive for at least one row", "only zeros")
+        for there, words in (
+            (state["rows"] > 0, "Fold {} of {} is empty."),
+            (weights.sum() - weights > 0, "Without fold {} of {}, no row has positive weight."),
+        ):
+            if not there.all():
+                raise InputError(f"{words.format(int(there.argmin()), len(there))} {way_out} use fewer folds.")
+
+    def _second(self, swept: Sequence[Swept], state: State) -> HeldOutLosses:
+        """What the second pass does: models in terms of kernel values."""
+        first, coefficients, present = self.first, [], None
+        for side, each in zip(first.sides, swept, strict=True):
+            flat = each.weights.transpose(3, 0, 1, 2, 4).reshape(side.features.count, -1)
+            turned = side.features.coefficients(flat).reshape(len(flat), first.folds, -1).transpose(1, 0, 2)
+            coefficients.append(np.ascontiguousarray(turned))
+        constants = tuple(each.intercepts.reshape(first.folds, -1) for each in swept)
+        if isinstance(first.targets, LabelLosses):
+            present = classes_left(state["sums"], state["weights"], len(first.targets.classes), paired=self.nested)
+        others, alphas = first.folds if self.nested else 1, len(self.alphas)
+        return HeldOutLosses(first, tuple(coefficients), constants, others, alphas, self.scoring.name, present)

@@ -163,31 +163,32 @@ class FoldSums:
 
     def begin(self) -> State:
         """Nothing summed yet."""
-        t = len(self.targets.offset)
-        state = {"rows": np.zeros(self.folds), "weights": np.zeros(self.folds)}
+        t, names = len(self.targets.offset), ("train", "test")[: 1 + self.beside]
+        state = {name: np.zeros(self.folds) for name in ("rows", "weights")}
         state |= {name: np.zeros((self.folds, t)) for name in ("sums", "plain_sums", "plain_squares")}
-        for k, size in enumerate(self.sizes()):
-            state[f"train{k}"] = np.zeros((self.folds, size, size))
-            if self.beside:
-                state[f"test{k}"] = np.zeros((self.folds, size, size))
-        return state
+        sizes = [(f"{name}{k}", size) for k, size in enumerate(self.sizes()) for name in names]
+        return state | {name: np.zeros((self.folds, size, size)) for name, size in sizes}
 
     def add(self, state: State, block: Block) -> None:
         """The rows of a block, in place."""
         if block.Y is None:
             raise InputError("y must be given to fit; got none.")
-        folds = assign_folds(block, self.folds, self.seed, self.ranked)
+        folds = self.assign(block)
         order = np.argsort(folds, kind="stable")
-        cuts = np.searchsorted(folds[order], np.arange(self.folds + 1))
-        X = np.ascontiguousarray(block.X[order])
+        X, folds = np.ascontiguousarray(block.X[order]), folds[order]
         for side in self.sides:  # rows that were not in the sample
             side.features.kernel.check(side.features.rows(X))
         Y = self.targets.table(block.Y)[order] - self.targets.offset
         weights = block.weights[order] if self.weighted and block.weights is not None else None
-        self._small(state, folds[order], Y, weights)
-        for k, size in enumerate(self.sizes()):
-            A = np.empty((len(X), size))
-            self._fill(A, self.sides[k], X, Y)
+        w = np.ones(len(Y)) if weights is None else weights
+        state["rows"] += np.bincount(folds, minlength=self.folds)
+        state["weights"] += np.bincount(folds, w, minlength=self.folds)
+        for j, y in enumerate(Y.T):
+            for name, values in (("sums", w * y), ("plain_sums", y), ("plain_squares", y * y)):
+                state[name][:, j] += np.bincount(folds, values, minlength=self.folds)
+        cuts = np.searchsorted(folds, np.arange(self.folds + 1))
+        for k, side in enumerate(self.sides):
+            A = _vectors(side, X, Y)
             if self.beside:
                 _add(state[f"test{k}"], A, cuts)
             if weights is not None:
@@ -195,23 +196,11 @@ class FoldSums:
                 A *= np.sqrt(weights)[:, None]
             _add(state[f"train{k}"], A, cuts)
 
-    def _fill(self, A: Array, side: Side, X: Array, Y: Array) -> None:
-        r = side.features.count
-        side.features.against(X, out=A[:, :r])
-        A[:, r] = 1.0
-        if side.constant.any():
-            A[:, r] -= (A[:, :r] @ side.features.coefficients(side.constant[:, None]))[:, 0]
-        A[:, r + 1 :] = Y
-        if side.whitened:
-            run(lambda rows: whiten(A[rows, :r], side.features.root), blocks(len(A)))
-
-    def _small(self, state: State, folds: Array, Y: Array, weights: Array | None) -> None:
-        w = np.ones(len(Y)) if weights is None else weights
-        state["rows"] += np.bincount(folds, minlength=self.folds)
-        state["weights"] += np.bincount(folds, w, minlength=self.folds)
-        for j, y in enumerate(Y.T):
-            for name, values in (("sums", w * y), ("plain_sums", y), ("plain_squares", y * y)):
-                state[name][:, j] += np.bincount(folds, values, minlength=self.folds)
+    def assign(self, block: Block) -> Array:
+        """The fold of every row of a block, as `fold_of` has it."""
+        if self.folds == 1:
+            return np.zeros(len(block), dtype=np.intp)
+        return fold_of(block.start, len(block), self.folds, self.seed, block.keys, self.ranked)
 
     def merge(self, a: State, b: State) -> State:
         """The sum of two states, in a."""
@@ -220,11 +209,18 @@ class FoldSums:
         return a
 
 
-def assign_folds(block: Block, folds: int, seed: int, ranked: Array | None) -> Array:
-    """The fold of every row of a block, as `fold_of` has it."""
-    if folds == 1:
-        return np.zeros(len(block.X), dtype=np.intp)
-    return fold_of(block.start, len(block.X), folds, seed, block.keys, ranked)
+def _vectors(side: Side, X: Array, Y: Array) -> Array:
+    """a for every row."""
+    r = side.features.count
+    A = np.empty((len(X), r + 1 + Y.shape[1]))
+    side.features.against(X, out=A[:, :r])
+    A[:, r] = 1.0
+    if side.constant.any():
+        A[:, r] -= (A[:, :r] @ side.features.coefficients(side.constant[:, None]))[:, 0]
+    A[:, r + 1 :] = Y
+    if side.whitened:
+        run(lambda rows: whiten(A[rows, :r], side.features.root), blocks(len(A)))
+    return A
 
 
 def _add(sums: Array, A: Array, cuts: Array) -> None:

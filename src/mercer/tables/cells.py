@@ -326,7 +326,7 @@ def _date_cells(name: str, values: Array, where: Where) -> Cells:
 def _object_cells(name: str, cells: Sequence[Any], where: Where, *, declared: bool) -> Cells:
     missing = np.zeros(len(cells), dtype=bool)
     if set(map(type, cells)) != {str}:
-        missing = np.fromiter(map(_is_missing, cells), dtype=bool, count=len(cells))
+        missing = np.fromiter(map(is_missing, cells), dtype=bool, count=len(cells))
     rows = np.flatnonzero(~missing).tolist()
 
     def filled(text_of: Callable[[Any], str]) -> Iterator[str]:
@@ -369,7 +369,8 @@ def _digits(cell: float | Decimal) -> str:
     return format(cell, "f" if isinstance(cell, Decimal) else "d") if exact else _text(float(cell))
 
 
-def _is_missing(cell: object) -> bool:
+def is_missing(cell: object) -> bool:
+    """Whether a cell of any type stands for no value."""
     if isinstance(cell, float | np.floating):
         return bool(cell != cell)  # noqa: PLR0124 - only NaN differs from itself
     if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:  # pandas' own, which is not imported

@@ -16,8 +16,8 @@ from narwhals.exceptions import DuplicateError
 
 from mercer.data.checks import as_names
 from mercer.data.rows import Array, XLike
-from mercer.errors import InputError, refuse_if, sentence
-from mercer.runtime.disk import SourceStamp
+from mercer.errors import InputError, refuse_if
+from mercer.runtime.disk import SourceStamp, explain
 from mercer.runtime.resources import promise
 from mercer.streaming.blocks.source import Part, Source
 from mercer.streaming.blocks.table import (
@@ -93,9 +93,8 @@ def as_stored(values: object) -> Stored:
     root = values
     while isinstance(root.base, np.memmap):
         root = root.base
-    order: Literal["C", "F"] | None
-    order = "C" if values.flags.c_contiguous else "F" if values.flags.f_contiguous else None
-    if root.filename is None or root.mode == "c" or order is None or values.dtype.hasobject or not values.size:
+    order: Literal["C", "F"] = "C" if values.flags.c_contiguous else "F"
+    if root.filename is None or root.mode == "c" or not values.flags.forc or values.dtype.hasobject or not values.size:
         return np.asarray(values)
     if root.mode != "r":
         root.flush()
@@ -103,14 +102,18 @@ def as_stored(values: object) -> Stored:
     return MappedArray(SourceStamp.of(root.filename), values.dtype, values.shape, offset, order, 0, len(values))
 
 
-def open_npy(path: Path) -> Stored:
+def _read_npy(path: Path) -> Stored:
     """An array in a `.npy` file."""
-    try:
-        return as_stored(np.load(path, mmap_mode="r", allow_pickle=False))
-    except (ValueError, EOFError) as problem:
-        raise InputError(f"{str(path)!r} is not a readable .npy file: {problem}.") from None
-    except OSError as problem:
-        raise InputError(f"{str(path)!r} cannot be read: {problem.strerror or problem}.") from None
+    with explain(f"{str(path)!r} cannot be read"):
+        try:
+            return as_stored(np.load(path, mmap_mode="r", allow_pickle=False))
+        except (ValueError, EOFError) as problem:
+            raise InputError(f"{str(path)!r} is not a readable .npy file: {problem}.") from None
+
+
+def open_npy(path: Path, asked: RolesGiven) -> Source:
+    """An array in a `.npy` file with what belongs to it."""
+    return open_arrays(_read_npy(path), asked)
 
 
 def fingerprint(values: Stored) -> str:
@@ -131,9 +134,8 @@ def fingerprint(values: Stored) -> str:
 
 def open_arrays(X: Stored, asked: RolesGiven) -> Source:
     """A table of numbers with what belongs to it."""
-    if len(X.shape) != 2:
-        got = f"{X.shape[0]} numbers" if len(X.shape) == 1 else f"{len(X.shape)} dimensions"
-        raise InputError(sentence("X", "a table with rows and columns", got, "For one column, use X.reshape(-1, 1)."))
+    got = f"{X.shape[0]} numbers" if len(X.shape) == 1 else f"{len(X.shape)} dimensions"
+    refuse_if(len(X.shape) != 2, "X", "a table with rows and columns", got, "For one column, use X.reshape(-1, 1).")
     refuse_kind(X.dtype, Naming("X"))
     Y, weights, keys = (_beside(value, what, X.shape[0]) for what, value in asked.items())
     if Y is not None and not asked.labels:
@@ -183,11 +185,10 @@ def _beside(values: object, what: str, rows: int) -> Stored | None:
     """What goes with the rows of X, as long as X."""
     if values is None:
         return None
-    if isinstance(values, str | os.PathLike):
-        refuse_if(Path(values).suffix.lower() != ".npy", what, "an array or the path of a .npy file", repr(str(values)))
-        stored = open_npy(Path(values))
-    else:
-        stored = as_stored(values)
+    path = Path(values) if isinstance(values, str | os.PathLike) else None
+    named = path is not None and path.suffix.lower() != ".npy"
+    refuse_if(named, what, "an array or the path of a .npy file", repr(str(values)))
+    stored = as_stored(values) if path is None else _read_npy(path)
     refuse_if(not 1 <= len(stored.shape) <= 2, what, "one value per row", f"an array of {len(stored.shape)} dimensions")
     refuse_length(what, stored.shape[0], rows)
     return stored
@@ -207,11 +208,18 @@ def _open(columns: Columns, layout: Layout) -> Source:
     if Y is not None and layout.target_names is None:
         flat = len(Y.shape) == 1
         layout = replace(layout, targets=1 if flat else Y.shape[1], flat=flat)
+
+    def part_of(start: int, stop: int) -> Part:
+        X, Y, weights, keys = (
+            column[start:stop] if isinstance(column, np.ndarray) else column and column.cut(start, stop)
+            for column in columns
+        )
+        return Part(start, stop - start, layout, partial(read_arrays, (X, Y, weights, keys)), start)
+
     rows = X.shape[0]
     step = max(_LEAST, -(-rows // _MOST))
-    parts = tuple(array_part(columns, layout, first, min(first + step, rows)) for first in range(0, rows, step))
-    whole = array_part(columns, layout, 0, rows)
-    identity, take = partial(_identity, columns, layout), partial(pick, columns)
+    parts = tuple(part_of(first, min(first + step, rows)) for first in range(0, rows, step))
+    whole, take, identity = part_of(0, rows), partial(pick, columns), partial(_identity, columns, layout)
     return Source(parts, layout, rows=rows, whole=whole, take=take, identity=identity)
 
 
@@ -220,16 +228,7 @@ def _identity(columns: Columns, layout: Layout) -> str:
     return repr(marks) if layout.names is None else repr((marks, layout))
 
 
-def array_part(columns: Columns, layout: Layout, start: int, stop: int) -> Part:
-    """Some rows of a table of arrays; only these are sent."""
-    X, Y, weights, keys = (
-        column.cut(start, stop) if isinstance(column, MappedArray) else None if column is None else column[start:stop]
-        for column in columns
-    )
-    own = (X, Y, weights, keys)
-    return Part(start, stop - start, layout, partial(_read_arrays, own), start)
-
-
-def _read_arrays(columns: Columns, part: Part, skip: int, at_once: int) -> Iterator[Block]:
+def read_arrays(columns: Columns, part: Part, skip: int, at_once: int) -> Iterator[Block]:
+    """The rows of a part whose columns are arrays."""
     for first in range(skip, part.rows or 0, at_once):
         yield part.check(pick(columns, slice(first, first + at_once)), first)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,7 +37,7 @@ from mercer.tables.values import MISSING_WORDS, NumberStyle, find_style
 
 if TYPE_CHECKING:
     from pyarrow import DataType, Schema, Table
-    from pyarrow.csv import CSVStreamingReader
+    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions
 
 TEXTS = frozenset({".csv", ".tsv"})
 _LEAST = 65_536  # rows of a part of a Parquet file: row groups with fewer are taken together
@@ -55,11 +54,9 @@ def refuse_pipe(path: Path) -> None:
     """Refuse a path where there is no file, or something that can be read only once."""
     if not path.exists():
         raise no_file(path)
-    if not (path.is_file() or path.is_dir()):
-        must_be = "a regular file or a directory, because it is read several times"
-        raise InputError(
-            sentence(f"The table {str(path)!r}", must_be, "a pipe or a device", "Save it to a file first.")
-        )
+    must_be = "a regular file or a directory, because it is read several times"
+    piped = not (path.is_file() or path.is_dir())
+    refuse_if(piped, f"The table {str(path)!r}", must_be, "a pipe or a device", "Save it to a file first.")
 
 
 def is_named_table(path: Path) -> bool:
@@ -76,75 +73,38 @@ def _call(layout: Layout, name: str) -> Layout:
 # Delimited text
 
 
-@dataclass(frozen=True, eq=False)
-class TextReader:
-    """Reads all rows of a delimited text file.
+def _read_text(
+    stamp: SourceStamp,
+    how: tuple[ReadOptions, ParseOptions, ConvertOptions],
+    width: int,
+    part: Part,
+    _: int,
+    at_once: int,
+) -> Iterator[Block]:
+    """All rows of a delimited text file, of about `width` bytes each; those that are skipped must be read, too."""
+    from pyarrow import ArrowException, csv
 
-    Attributes
-    ----------
-    stamp : SourceStamp
-        The file.
-    names : tuple of str
-        All its columns.
-    whole : tuple of str
-        Columns of labels or keys that are whole numbers.
-    separator, decimal : str
-        How it is written.
-    head : int
-        Lines before the first row.
-    width : int
-        Bytes of a row, roughly.
-    """
+    how[0].block_size = min(max(at_once * width, _LEAST_BYTES), _MOST_BYTES)
+    stamp.check()
+    row = 0
+    try:
+        with csv.open_csv(stamp.path, *how) as reader:
+            for batch in reader:
+                yield part.check(_columns(batch, part, row), row)
+                row += batch.num_rows
+    except ArrowException as problem:
+        raise _text_refusal(str(problem), Path(stamp.path).name, how[0]) from None
+    stamp.check()
 
-    stamp: SourceStamp
-    names: tuple[str, ...]
-    whole: tuple[str, ...]
-    separator: str
-    decimal: str
-    head: int
-    width: int
 
-    def __call__(self, part: Part, skip: int, at_once: int) -> Iterator[Block]:
-        """Its rows from the first on; those that are skipped must be read, too."""
-        self.stamp.check()
-        package = pyarrow("CSV in blocks")
-        row = 0
-        try:
-            with self._open_reader(package, part.layout, at_once) as reader:
-                for batch in reader:
-                    yield part.check(_columns(batch, part, row), row)
-                    row += batch.num_rows
-        except package.ArrowException as problem:
-            raise self._refusal(str(problem)) from None
-        self.stamp.check()
-
-    def _open_reader(self, package: ModuleType, layout: Layout, at_once: int) -> CSVStreamingReader:
-        from pyarrow import csv
-
-        types = dict.fromkeys(layout.columns_read, package.string()) | dict.fromkeys(layout.numbers, package.float64())
-        types |= dict.fromkeys(self.whole, package.int64())
-        size = min(max(at_once * self.width, _LEAST_BYTES), _MOST_BYTES)
-        return csv.open_csv(
-            self.stamp.path,
-            csv.ReadOptions(use_threads=False, block_size=size, column_names=self.names, skip_rows=self.head),
-            csv.ParseOptions(delimiter=self.separator, newlines_in_values=True, ignore_empty_lines=len(self.names) > 1),
-            csv.ConvertOptions(
-                column_types=types,
-                include_columns=layout.columns_read,
-                decimal_point=self.decimal,
-                strings_can_be_null=True,
-            ),
-        )
-
-    def _refusal(self, words: str) -> InputError:
-        """pyarrow's complaint as a sentence of ours; rows are counted from 1, below the header."""
-        what = Path(self.stamp.path).name
-        if found := _CELL.search(words):
-            return _no_number(self.names[int(found[1])], what, found[3], int(found[2]) - self.head)
-        if found := _ROW.search(words):
-            row, must_be = int(found[1]) - self.head, f"a row of {found[2]} cells, one per column"
-            return InputError(sentence(f"Row {row} of {what}", must_be, found[3]))
-        return InputError(f"{what} cannot be read: {' '.join(words.split())[:150].rstrip('.')}.")
+def _text_refusal(words: str, what: str, reading: ReadOptions) -> InputError:
+    """pyarrow's complaint as a sentence of ours; rows are counted from 1, below the header."""
+    if found := _CELL.search(words):
+        return _no_number(reading.column_names[int(found[1])], what, found[3], int(found[2]) - reading.skip_rows)
+    if found := _ROW.search(words):
+        row, must_be = int(found[1]) - reading.skip_rows, f"a row of {found[2]} cells, one per column"
+        return InputError(sentence(f"Row {row} of {what}", must_be, found[3]))
+    return InputError(f"{what} cannot be read: {' '.join(words.split())[:150].rstrip('.')}.")
 
 
 def _no_number(column: str, what: str, cell: str, row: int) -> InputError:
@@ -189,10 +149,23 @@ def open_text(path: Path, asked: RolesGiven) -> Source:
     for name in layout.numbers:
         for row, cell in _texts(cells[name], style):
             raise _no_number(name, path.name, cell, row + 1)
-    whole = tuple(name for _, name in layout.categories if all(map(_WHOLE.fullmatch, cells[name])))
-    size = sum(len(cell) + 1 for column in head.columns for cell in column) // len(head.lines) + 1
-    read = TextReader(stamp, tuple(head.names), whole, head.separator, style.decimal, head.lines[0] - 1, size)
-    part = Part(0, None, _call(layout, path.name), read, number=1)
+    package = pyarrow("CSV in blocks")
+    from pyarrow import csv
+
+    types = dict.fromkeys(layout.columns_read, package.string()) | dict.fromkeys(layout.numbers, package.float64())
+    types |= {name: package.int64() for _, name in layout.categories if all(map(_WHOLE.fullmatch, cells[name]))}
+    how = (
+        csv.ReadOptions(use_threads=False, column_names=head.names, skip_rows=head.lines[0] - 1),
+        csv.ParseOptions(delimiter=head.separator, newlines_in_values=True, ignore_empty_lines=len(head.names) > 1),
+        csv.ConvertOptions(
+            column_types=types,
+            include_columns=layout.columns_read,
+            decimal_point=style.decimal,
+            strings_can_be_null=True,
+        ),
+    )
+    width = sum(len(cell) + 1 for column in head.columns for cell in column) // len(head.lines) + 1
+    part = Part(0, None, _call(layout, path.name), partial(_read_text, stamp, how, width), number=1)
     return Source((part,), layout, rows=None, identity=lambda: repr((stamp, layout)), what=path.name)
 
 
@@ -228,13 +201,14 @@ def _parquet_layout(schema: Schema, asked: RolesGiven, what: str) -> Layout:
 def _row_groups(stamp: SourceStamp, sizes: Sequence[int], start: int, layout: Layout) -> Iterator[Part]:
     """The rows of a file, row groups together until they are worth a task."""
     least = max(_LEAST, -(-sum(sizes) // _MOST))
-    first = before = 0
-    for stop in range(1, len(sizes) + 1):
-        rows = sum(sizes[first:stop])
-        if rows >= least or (stop == len(sizes) and rows):
-            read = partial(_read_groups, stamp, dict(enumerate(sizes[first:stop], first)))
-            yield Part(start + before, rows, layout, read, before + 1)
-            first, before = stop, before + rows
+    own: dict[int, int] = {}
+    before = 0
+    for group, size in enumerate(sizes):
+        own[group] = size
+        rows = sum(own.values())
+        if rows >= least or (group == len(sizes) - 1 and rows):
+            yield Part(start + before, rows, layout, partial(_read_groups, stamp, own), before + 1)
+            own, before = {}, before + rows
 
 
 def _read_groups(stamp: SourceStamp, sizes: dict[int, int], part: Part, skip: int, at_once: int) -> Iterator[Block]:
@@ -321,18 +295,21 @@ def _refuse_type(kind: DataType, name: str, what: str) -> None:
     refuse_if(not _holds_numbers(kind), f"Column {name!r} of {what}", "numbers", str(kind), ENCODE)
 
 
+_STANDS_FOR = {  # the type that cells of an Arrow type are taken for
+    "is_decimal": Decimal, "is_string": str, "is_large_string": str, "is_string_view": str, "is_date": date,
+    "is_timestamp": date,
+}  # fmt: skip
+
+
 def _kind_of_type(kind: DataType) -> str:
     """Kind of keys or labels by their Arrow type, as `kind_of` has it."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
         kind = kind.value_type
-    if types.is_decimal(kind):
-        return kind_of(Decimal)
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return kind_of(str)
-    if types.is_date(kind) or types.is_timestamp(kind):
-        return kind_of(date)
+    for is_kind, cell in _STANDS_FOR.items():
+        if getattr(types, is_kind)(kind):
+            return kind_of(cell)
     if types.is_primitive(kind) and not types.is_time(kind):
         return kind_of(np.dtype(kind.to_pandas_dtype()).type)
     return str(kind)

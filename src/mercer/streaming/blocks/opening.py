@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from operator import getitem
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,7 +17,6 @@ from mercer.data.rows import PerRow, XLike, YLike
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.runtime.dask import compute, delayed
 from mercer.streaming.blocks.arrays import (
-    array_part,
     as_frame,
     as_stored,
     fingerprint,
@@ -26,10 +24,11 @@ from mercer.streaming.blocks.arrays import (
     open_arrays,
     open_frame,
     open_npy,
+    read_arrays,
     read_frame,
     refuse_length,
 )
-from mercer.streaming.blocks.files import TEXTS, open_parquet, open_text, refuse_pipe
+from mercer.streaming.blocks.files import open_parquet, open_text, refuse_pipe
 from mercer.streaming.blocks.source import Part, Source
 from mercer.streaming.blocks.table import Block, Columns, Layout, Naming, RolesGiven, as_labels
 from mercer.tables.parquet import table_path
@@ -42,6 +41,9 @@ _KINDS = (
 _FORM = "X alone, (X, y), (X, y, weights) or (X, y, weights, groups)"
 _AFRESH = "Pass a list, an object whose __iter__ restarts, or a function that returns a new iterator."
 Lazy: TypeAlias = Any  # a collection of Dask, or a Delayed object: what one partition of it will be; or an array
+
+
+_OPENERS = {".csv": open_text, ".tsv": open_text, ".parquet": open_parquet, ".npy": open_npy}
 
 
 def as_source(
@@ -98,22 +100,24 @@ def as_source(
         return X
     asked = RolesGiven(y, sample_weight, groups, labels)
     if isinstance(X, str | os.PathLike):
-        return _open_path(table_path(os.fspath(X)), asked)
+        path = table_path(os.fspath(X))
+        refuse_pipe(path)
+        suffix = ".parquet" if path.is_dir() else path.suffix.lower()
+        if suffix not in _OPENERS:
+            raise InputError(f"The file {path.name!r} must end in .npy, .csv, .tsv or .parquet; got {suffix!r}.")
+        return _OPENERS[suffix](path, asked)
     if hasattr(X, "__dask_graph__"):
         return open_collection(X, asked)
-    if hasattr(X, "tocsr"):
-        way_out = "Pass an iterable of dense blocks, made with X[i:j].toarray()."
-        raise InputError(sentence("X", "a dense table", "a sparse matrix", way_out))
-    if X is None or isinstance(X, bytes | dict | set | frozenset):
-        raise InputError(sentence("X", _KINDS, type(X).__name__))
+    way_out = "Pass an iterable of dense blocks, made with X[i:j].toarray()."
+    refuse_if(hasattr(X, "tocsr"), "X", "a dense table", "a sparse matrix", way_out)
+    refuse_if(X is None or isinstance(X, bytes | dict | set | frozenset), "X", _KINDS, type(X).__name__)
     if (frame := as_frame(X)) is not None:
         return open_frame(frame, asked)
     if _is_blocks(X):
         return open_stream(X, asked)
     if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        raise InputError(
-            "X must not have missing values (masked entries). Impute the missing values, or drop these rows."
-        )
+        words = "X must not have missing values (masked entries)."
+        raise InputError(f"{words} Impute the missing values, or drop these rows.")
     try:
         table = as_stored(X)
     except ValueError:
@@ -132,26 +136,11 @@ def _is_blocks(X: XLike) -> bool:
     return callable(X) or hasattr(X, "__iter__")
 
 
-def _open_path(path: Path, asked: RolesGiven) -> Source:
-    refuse_pipe(path)
-    suffix = path.suffix.lower()
-    if suffix == ".parquet" or path.is_dir():
-        return open_parquet(path, asked)
-    if suffix in TEXTS:
-        return open_text(path, asked)
-    if suffix == ".npy":
-        return open_arrays(open_npy(path), asked)
-    raise InputError(f"The file {path.name!r} must end in .npy, .csv, .tsv or .parquet; got {suffix!r}.")
-
-
 def open_stream(X: XLike, asked: RolesGiven) -> Source:
     """An iterable of blocks, or a function without arguments that starts one."""
     for what, given in asked.items():
-        if given is not None:
-            raise InputError(
-                f"{what} must be None when X is an iterable of blocks; got {type(given).__name__}. Put it into the "
-                f"blocks: {_FORM}."
-            )
+        must_be, way_out = "None when X is an iterable of blocks", f"Put it into the blocks: {_FORM}."
+        refuse_if(given is not None, what, must_be, type(given).__name__, way_out)
     begin = X if callable(X) and not hasattr(X, "__iter__") else partial(iter, X)
     started = begin()
     refuse_if(not hasattr(started, "__iter__"), "X()", "an iterator over blocks", type(started).__name__)
@@ -181,12 +170,11 @@ def _read_stream(begin: Callable[[], Iterable[object]], mark: str, part: Part, *
         own = [None if column is None else column.shape[1:] for column in block.columns()]
         form = form or own
         if own != form:
-            same = [column is None for column in own] == [column is None for column in form]
-            got = "another number of columns or targets" if same else "other items"
+            other = any((a is None) != (b is None) for a, b in zip(own, form, strict=True))
+            got = "other items" if other else "another number of columns or targets"
             raise InputError(f"Block {place} must have the same items as block 0, such as (X, y); got {got}.")
         for what, names in (("y", block.Y if part.layout.labels else None), ("groups", block.keys)):
-            kind = None if names is None else kind_of_names(what, names)
-            if kind is not None:
+            if names is not None and (kind := kind_of_names(what, names)) is not None:
                 one_kind(what, [kinds.setdefault(what, (kind, f"block {place}")), (kind, f"block {place}")])
         if place == 0 and _mark(block) != mark:
             got = "a different first block"
@@ -206,9 +194,9 @@ def _columns(given: object, place: int, width: int | None = None) -> Columns:
     if width is not None and X.shape[1] != width:
         raise InputError(f"X of block {place} must have {counted(width, 'column')}; got {X.shape[1]}.")
     for what, other in (("y", Y), ("weights", weights), ("groups", keys)):
-        if other is not None and (not other.ndim or len(other) != len(X)):
-            got = f"{len(other) if other.ndim else 0} rows"
-            raise InputError(sentence(f"{what} of block {place}", f"as long as its X ({len(X)} rows)", got))
+        rows = X.shape[:1] if other is None else other.shape[:1]
+        must_be, got = f"as long as its X ({len(X)} rows)", f"{sum(rows)} rows"
+        refuse_if(rows != X.shape[:1], f"{what} of block {place}", must_be, got)
     return X, Y, weights, keys
 
 
@@ -221,45 +209,16 @@ def _mark(first: Block) -> str:
     return digest.hexdigest()
 
 
-@dataclass(frozen=True, eq=False)
-class LazyPart:
-    """One partition.
-
-    Attributes
-    ----------
-    pieces : tuple
-        X, y, sample_weight and groups of it: Delayed objects, which must be computed first, arrays, or None.
-    start, rows : int
-        Where it begins in the whole table, and how many rows it has.
-    layout : Layout
-        The columns.
-    """
-
-    pieces: tuple[Lazy, ...]
-    start: int
-    rows: int
-    layout: Layout
-
-    def fill(self, values: Sequence[XLike]) -> Part:
-        """The part with what its pieces were computed to be."""
-        X, *others = values
-        if len(X) != self.rows:
-            raise InputError(
-                f"A partition of X changed its length between passes: {self.rows} rows, then {len(X)}. Make the "
-                "computation deterministic, or persist X."
-            )
-        Y, weights, keys = (None if other is None else np.asarray(other) for other in others)
-        frame = None if self.layout.names is None else as_frame(X)
-        if frame is None:
-            columns: Columns = (np.asarray(X), Y, weights, keys)
-        else:
-            columns = read_frame(frame, self.layout, (Y, weights, keys), self.start)
-        part = array_part(columns, self.layout, 0, self.rows)
-        return replace(part, start=self.start, number=self.start)
-
-    def blocks(self, at_once: int, skip: int = 0) -> Iterator[Block]:
-        """Its rows in order; computed now, by whatever Dask uses."""
-        return self.fill(compute(self.pieces)).blocks(at_once, skip)
+def _read_partition(part: Part, skip: int, at_once: int, X: XLike, *others: XLike) -> Iterator[Block]:
+    """The rows of one partition of Dask's, of which X, y, weights and groups were computed to be these."""
+    if len(X) != part.rows:
+        words = f"A partition of X changed its length between passes: {part.rows} rows, then {len(X)}."
+        raise InputError(f"{words} Make the computation deterministic, or persist X.")
+    Y, weights, keys = (None if other is None else np.asarray(other) for other in others)
+    frame = None if part.layout.names is None else as_frame(X)
+    if frame is None:
+        return read_arrays((np.asarray(X), Y, weights, keys), part, skip, at_once)
+    return read_arrays(read_frame(frame, part.layout, (Y, weights, keys), part.start), part, skip, at_once)
 
 
 def open_collection(X: XLike, asked: RolesGiven) -> Source:
@@ -276,15 +235,17 @@ def open_collection(X: XLike, asked: RolesGiven) -> Source:
     lengths = _lengths(X, tables)
     others = [_cut_like(value, what, lengths) for what, value in given.items()]
     _refuse_kinds(X, asked, others, tables)
-    starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
+    starts = (np.cumsum(lengths) - lengths).tolist()
     parts = tuple(
-        LazyPart(pieces, starts[place], lengths[place], layout)
-        for place, pieces in enumerate(zip(tables, *others, strict=True))
-        if lengths[place]
+        Part(start, rows, layout, _read_partition, start, tuple(pieces))
+        for start, rows, *pieces in zip(starts, lengths, tables, *others, strict=True)
+        if rows
     )
 
-    tokens = [X, given.y, given.weights, given.groups]
-    return Source(parts, layout, rows=starts[-1], identity=lambda: repr([layout, *map(_token, tokens)]))
+    def identity() -> str:
+        return repr([layout, _token(X), *(_token(value) for _, value in given.items())])
+
+    return Source(parts, layout, rows=sum(lengths), identity=identity)
 
 
 def _is_lazy(value: object) -> bool:
@@ -300,18 +261,14 @@ def _refuse_kinds(X: XLike, asked: RolesGiven, others: list[list[Lazy]], tables:
     for (what, value), own in zip(asked.items(), others, strict=True):
         if value is None or not (what == "groups" or (what == "y" and asked.labels)):
             continue
-        named = isinstance(value, str)
-        dtype = getattr(X[value] if named else value, "dtype", np.dtype(object))
+        column = isinstance(value, str)
+        dtype = getattr(X[value] if column else value, "dtype", np.dtype(object))
         if kind_of(dtype.type) != kind_of(np.object_):
             continue
-        pieces = [delayed(getitem)(table, value) for table in tables] if named else own
-        kinds = compute([delayed(_kind)(what, piece) for piece in pieces])
+        pieces = [delayed(getitem)(table, value) for table in tables] if column else own
+        named = [delayed(as_labels)(delayed(np.asarray)(piece), Naming(what)) for piece in pieces]
+        kinds = compute([delayed(kind_of_names)(what, names) for names in named])
         one_kind(what, [(kind, f"partition {place}") for place, kind in enumerate(kinds) if kind is not None])
-
-
-def _kind(what: str, names: object) -> str | None:
-    """Kind of the labels or keys of one partition."""
-    return kind_of_names(what, as_labels(np.asarray(names), Naming(what)))
 
 
 def _partitions(value: Lazy) -> list[Lazy]:
@@ -320,10 +277,8 @@ def _partitions(value: Lazy) -> list[Lazy]:
         return list(value.to_delayed())
     if value.ndim == 2 and len(value.chunks[1]) > 1:
         if np.isnan(value.chunks[0]).any():
-            raise InputError(
-                f"X with unknown chunk sizes must have one chunk along axis 1; got {len(value.chunks[1])}. Use "
-                "X.rechunk({1: -1}) before filtering rows."
-            )
+            words = f"X with unknown chunk sizes must have one chunk along axis 1; got {len(value.chunks[1])}."
+            raise InputError(words + " Use X.rechunk({1: -1}) before filtering rows.")
         value = value.rechunk({1: -1})
     return list(value.to_delayed().ravel())
 
@@ -332,8 +287,8 @@ def _lengths(value: Lazy, pieces: list[Lazy]) -> list[int]:
     """Rows of each partition; one pass over the lengths where Dask does not know them."""
     chunks = getattr(value, "chunks", None)
     if chunks is None or np.isnan(chunks[0]).any():
-        return [int(length) for length in compute([delayed(len)(piece) for piece in pieces])]
-    return [int(length) for length in chunks[0]]
+        chunks = [compute([delayed(len)(piece) for piece in pieces])]
+    return list(map(int, chunks[0]))
 
 
 def _cut_like(value: Lazy, what: str, lengths: list[int]) -> list[Lazy]:
@@ -342,16 +297,15 @@ def _cut_like(value: Lazy, what: str, lengths: list[int]) -> list[Lazy]:
         return [None] * len(lengths)
     if not _is_lazy(value):
         array = as_names(value)
-        refuse_length(what, len(array) if array.ndim else 0, sum(lengths))
+        refuse_length(what, sum(array.shape[:1]), sum(lengths))
         return list(np.split(array, np.cumsum(lengths)[:-1]))
     pieces = _partitions(value)
     own = _lengths(value, pieces)
     refuse_length(what, sum(own), sum(lengths))
     if own == lengths:
         return pieces
-    if not hasattr(value, "chunks") or np.isnan(value.chunks[0]).any():
-        got = "partitions of different lengths"
-        raise InputError(sentence(f"{what} of a Dask collection", "partitioned like X", got))
+    fixed = not hasattr(value, "chunks") or np.isnan(value.chunks[0]).any()
+    refuse_if(fixed, f"{what} of a Dask collection", "partitioned like X", "partitions of different lengths")
     return _partitions(value.rechunk({0: tuple(lengths)}))
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from mercer.data.hashing import row_words
 from mercer.data.rows import Array
 from mercer.errors import InputError, refuse_if
+from mercer.runtime.dask import compute
 from mercer.runtime.passes import Backend, run_pass
 from mercer.runtime.resources import promise
 from mercer.streaming.blocks.table import Block, Columns, Layout, join, pick, regroup
 
-if TYPE_CHECKING:
-    from mercer.streaming.blocks.opening import LazyPart
-
 _AT_ONCE = 65_536  # rows read together where only a few of them are kept
+_NONE: Columns = (None, None, None, None)
 _STRETCH = 2**20  # rows hashed together
 
 
@@ -35,32 +34,33 @@ class Part:
     layout : Layout
         The columns.
     read : callable
-        `read(part, skip, at_once)` gives blocks, made by `part.check`, that begin at row `skip` of the part or earlier.
+        `read(part, skip, at_once, *values)` gives blocks, made by `part.check`, that begin at row `skip` of the part or
+        earlier.
     number : int
         What messages call the first row.
+    pieces : tuple
+        What Dask must compute first: `values` are what these Delayed objects, arrays and Nones stand for.
     """
 
     start: int
     rows: int | None
     layout: Layout
-    read: Callable[[Part, int, int], Iterable[Block]]
+    read: Callable[..., Iterable[Block]]
     number: int = 0
+    pieces: tuple[Any, ...] = ()
 
     def check(self, columns: Columns, first: int) -> Block:
         """A block of columns as they were read, of which the first row is row `first` of the part."""
         return self.layout.check(columns, self.start + first, self.number + first)
 
-    def blocks(self, at_once: int, skip: int = 0) -> Iterator[Block]:
+    def blocks(self, at_once: int, skip: int = 0, values: Sequence[Any] = ()) -> Iterator[Block]:
         """Its rows without the first `skip`, in order, at most `at_once` together."""
-        return regroup(self._blocks_after(skip, at_once), at_once)
-
-    def _blocks_after(self, skip: int, at_once: int) -> Iterator[Block]:
-        for block in self.read(self, skip, at_once):
-            done = max(0, self.start + skip - block.start)
-            if done < len(block):
-                yield block.pick(slice(done, None))
+        blocks = self.read(self, skip, at_once, *(values or (self.pieces and compute(self.pieces))))
+        first = self.start + skip
+        return regroup((block.pick(slice(max(0, first - block.start), None)) for block in blocks), at_once)
 
 
+@dataclass(eq=False)
 class Source:
     """A table that is read in passes, one block of rows at a time; made by `as_source`.
 
@@ -94,23 +94,19 @@ class Source:
     [(0, 4), (4, 4), (8, 2)]
     """
 
-    def __init__(
-        self,
-        parts: tuple[Part | LazyPart, ...],
-        layout: Layout,
-        *,
-        rows: int | None,
-        identity: Callable[[], str],
-        what: str = "X",
-        whole: Part | None = None,
-        take: Callable[[Array], Columns] | None = None,
-        here_only: str = "",
-    ) -> None:
-        self.parts, self.rows, self.what, self.here_only = parts, rows, what, here_only
-        self.width, self.names = layout.width, layout.names
-        self.targets, self.target_names, self.targets_1d = layout.targets, layout.target_names, layout.flat
-        self.identity, self.take, self._whole, self._layout = identity, take, whole, layout
-        refuse_if(rows == 0, what, "a table with rows", "none")
+    parts: tuple[Part, ...]
+    layout: Layout
+    rows: int | None
+    identity: Callable[[], str]
+    what: str = "X"
+    whole: Part | None = None
+    take: Callable[[Array], Columns] | None = None
+    here_only: str = ""
+
+    def __post_init__(self) -> None:
+        self.width, self.names, self.targets_1d = self.layout.width, self.layout.names, self.layout.flat
+        self.targets, self.target_names = self.layout.targets, self.layout.target_names
+        refuse_if(self.rows == 0, self.what, "a table with rows", "none")
 
     def blocks(self, at_once: int, start: int = 0) -> Iterator[Block]:
         """All rows in order from row `start` on, `at_once` together.
@@ -118,16 +114,17 @@ class Source:
         A pass that ends with another number of rows than the one before is refused: the answer would be of neither.
         """
         self._promise(at_once, "A block", "Use a smaller block_rows, or a table with fewer columns.")
+        rest = self.rest(start) if self.whole is None else [(self.whole, start)]
         end = start
-        for block in regroup(self._pieces(at_once, start), at_once):
+        for block in regroup((block for part, skip in rest for block in part.blocks(at_once, skip)), at_once):
             end = block.start + len(block)
             yield block
         self.count(end)
 
-    def _pieces(self, at_once: int, start: int) -> Iterator[Block]:
-        for part in self.parts if self._whole is None else (self._whole,):
-            if part.rows is None or start < part.start + part.rows:
-                yield from part.blocks(at_once, max(0, start - part.start))
+    def rest(self, start: int) -> list[tuple[Part, int]]:
+        """The parts with rows from row `start` on, each with how many of its rows come before."""
+        parts = [part for part in self.parts if part.rows is None or start < part.start + part.rows]
+        return [(part, max(0, start - part.start)) for part in parts]
 
     def _promise(self, rows: int, what: str, hint: str) -> None:
         """Room for so many rows twice: as they are read, and as a block."""
@@ -137,13 +134,10 @@ class Source:
     def count(self, rows: int) -> None:
         """A pass has found so many rows."""
         refuse_if(not rows, self.what, "a table with rows", "none")
-        if self.rows is None:
-            self.rows = rows
-        if self.rows != rows:
-            raise InputError(
-                f"{self.what} changed between passes: {self.rows} rows, then {rows}. X must return the same rows every "
-                "time it is read."
-            )
+        if self.rows not in (None, rows):
+            words = f"{self.what} changed between passes: {self.rows} rows, then {rows}."
+            raise InputError(f"{words} X must return the same rows every time it is read.")
+        self.rows = rows
 
     def sample(self, count: int, rng: np.random.Generator, backend: Backend = "serial") -> Block:
         """Rows drawn without replacement, each with the same chance, in the order of the table.
@@ -167,15 +161,13 @@ class Source:
         """
         refuse_if(count < 1, "The number of rows of a sample", "at least 1", count)
         self._promise(count, "A sample", "Draw fewer rows.")
-        seed, n = int(rng.integers(2**63)), int(self.rows or 0)
+        draw, n = Sampling(count, int(rng.integers(2**63))), int(self.rows or 0)
         if self.take is None:
-            return Sampling.block(run_pass(self, Sampling(count, seed), at_once=_AT_ONCE, backend=backend))
+            return Sampling.block(run_pass(self, draw, at_once=_AT_ONCE, backend=backend))
         drawn: dict[str, Array] = {}
         for start in range(0, n, _STRETCH):
-            words = row_words(start, min(_STRETCH, n - start), seed)
-            kept = _least(words, count)
-            Sampling(count, seed).merge(drawn, {"words": words[kept], "rows": start + kept})
-        return self._layout.check(self.take(drawn["rows"]), 0, drawn["rows"])
+            draw.keep(drawn, start, min(_STRETCH, n - start))
+        return self.layout.check(self.take(drawn["rows"]), 0, drawn["rows"])
 
 
 def _least(words: Array, count: int) -> Array:
@@ -206,14 +198,16 @@ class Sampling:
 
     def add(self, state: dict[str, Array], block: Block) -> None:
         """Look at the words of a block and keep the rows that are among the smallest so far."""
-        words = row_words(block.start, len(block), self.seed)
-        if len(state.get("words", ())) >= self.count:
-            kept = np.flatnonzero(words < state["words"].max())
-        else:
-            kept = _least(words, self.count)
-        columns = zip(("X", "Y", "weights", "keys"), pick(block.columns(), kept), strict=True)
-        fresh = {name: np.array(column) for name, column in columns if column is not None}
-        self.merge(state, fresh | {"words": words[kept], "rows": block.start + kept})
+        self.keep(state, block.start, len(block), block.columns())
+
+    def keep(self, state: dict[str, Array], start: int, rows: int, columns: Columns = _NONE) -> None:
+        """Keep those of some rows, with their columns, whose words are among the smallest so far."""
+        words = row_words(start, rows, self.seed)
+        full = len(state.get("words", ())) >= self.count
+        kept = np.flatnonzero(words < state["words"].max()) if full else _least(words, self.count)
+        named = zip(("X", "Y", "weights", "keys"), pick(columns, kept), strict=True)
+        fresh = {name: np.array(column) for name, column in named if column is not None}
+        self.merge(state, fresh | {"words": words[kept], "rows": start + kept})
 
     def merge(self, a: dict[str, Array], b: dict[str, Array]) -> dict[str, Array]:
         """The smallest of both, in the order of the table."""

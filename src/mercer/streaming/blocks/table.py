@@ -13,11 +13,10 @@ import numpy as np
 from mercer.data.checks import kind_of_names
 from mercer.data.rows import Array, YLike
 from mercer.errors import InputError, nearest, refuse_if, sentence
-from mercer.tables.cells import FIFTEEN, is_rounded, rounded_rows
+from mercer.tables.cells import EXACT, FIFTEEN, is_missing, is_rounded, rounded_rows
 from mercer.tables.delimited import refuse_twice
 
 Columns: TypeAlias = tuple[Any, Any, Any, Any]  # X, Y, weights and keys of some rows; the last three may be None
-_EXACT = 2**53  # whole numbers up to here are floats, too
 FILL = "Impute the missing values, or drop these rows."
 REPLACE = "Replace the infinite values, or drop these rows."
 ENCODE = "Encode it as numbers (mercer.TableEncoder does), or drop the column."
@@ -60,7 +59,6 @@ def as_matrix(values: Array, naming: Naming) -> Array:
 
     The table is a view where it is that already, and cannot be written to: it may be the caller's own.
     """
-    refuse_kind(values.dtype, naming)
     table = np.ascontiguousarray(as_numbers(values, naming), dtype=np.float64).view()
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
@@ -71,10 +69,8 @@ def as_matrix(values: Array, naming: Naming) -> Array:
 
 def as_column(values: Array, naming: Naming) -> Array:
     """One column of numbers; refused by its type, or where a cell is no number or too long for a float64."""
-    if values.dtype.kind in "UT":
-        values = values.astype(object)  # so that the first text is named
-    refuse_kind(values.dtype, naming)
-    return as_numbers(values[:, None], naming)[:, 0]
+    cells = values.astype(object) if values.dtype.kind in "UT" else values  # objects, so that the first text is named
+    return as_numbers(cells[:, None], naming)[:, 0]
 
 
 def refuse_kind(dtype: np.dtype[np.generic], naming: Naming) -> None:
@@ -91,19 +87,18 @@ def refuse_kind(dtype: np.dtype[np.generic], naming: Naming) -> None:
 
 def as_numbers(values: Array, naming: Naming) -> Array:
     """A table of numbers as it is, objects as float64; refused where a cell is no number, or too long for a float64."""
+    refuse_kind(values.dtype, naming)
     if values.dtype.kind in "iu" and (rounded := rounded_rows(values.ravel())).size:
         row, column = divmod(int(rounded[0]), values.shape[1])
         raise naming.refusal(values, row, column, FIFTEEN, "Drop the column.")
     if values.dtype != object:
         return values
-    table = np.empty(values.shape)
     for (row, column), cell in np.ndenumerate(values):
         if not isinstance(cell, numbers.Real | Decimal | np.bool_):
             raise naming.refusal(values, row, column, "numbers", ENCODE)
         if isinstance(cell, int | np.integer | Decimal) and is_rounded(cell):
             raise naming.refusal(values, row, column, FIFTEEN, "Drop the column.")
-        table[row, column] = float(cell)
-    return table
+    return values.astype(np.float64)
 
 
 def as_weights(values: Array, naming: Naming) -> Array:
@@ -117,11 +112,8 @@ def as_weights(values: Array, naming: Naming) -> Array:
 def as_labels(values: Array, naming: Naming) -> Array:
     """One label or key per row, of one kind and none missing."""
     values = _one_column(values, naming, "one label per row")
-    missing = np.zeros(len(values), dtype=bool)
-    if values.dtype.kind == "f":
-        missing = ~np.isfinite(values)
-    elif values.dtype == object:
-        missing = np.fromiter(map(_is_missing, values), dtype=bool, count=len(values))
+    cells = values if values.dtype == object else ()
+    missing = ~np.isfinite(values) if values.dtype.kind == "f" else np.fromiter(map(is_missing, cells), dtype=bool)
     if missing.any():
         row = int(missing.argmax())
         if values.dtype.kind == "f" and np.isinf(values[row]):
@@ -136,15 +128,6 @@ def _one_column(values: Array, naming: Naming, must_be: str) -> Array:
         return values[:, 0]
     refuse_if(values.ndim != 1, naming.what, must_be, f"an array of shape {values.shape}")
     return values
-
-
-def _is_missing(cell: Any) -> bool:
-    if isinstance(cell, str | bytes):
-        return False
-    try:
-        return cell is None or bool(np.not_equal(cell, cell))
-    except TypeError:  # a marker of missing values that will not be compared
-        return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +161,7 @@ class Block:
         """Some of these rows; `start` moves with them."""
         return Block(*pick(self.columns(), rows), self.start + rows.indices(len(self))[0])
 
-    def columns(self) -> tuple[Array, Array | None, Array | None, Array | None]:
+    def columns(self) -> Columns:
         """X, Y, weights and keys."""
         return self.X, self.Y, self.weights, self.keys
 
@@ -193,7 +176,7 @@ def join(columns: Sequence[Array]) -> Array:
     """Arrays as one in which no whole number is rounded, as NumPy does where some are floats or have no sign."""
     together = np.concatenate(columns)
     whole = [column for column in columns if column.dtype.kind in "iu" and len(column)]
-    if together.dtype.kind == "f" and any(max(-int(each.min()), int(each.max())) > _EXACT for each in whole):
+    if together.dtype.kind == "f" and any(max(-int(each.min()), int(each.max())) > EXACT for each in whole):
         return np.concatenate([column.astype(object) for column in columns])
     return together
 
@@ -201,16 +184,15 @@ def join(columns: Sequence[Array]) -> Array:
 def regroup(pieces: Iterable[Block], at_once: int) -> Iterator[Block]:
     """The rows in blocks of exactly `at_once`, the last one excepted, whatever they came in."""
     held: list[Block] = []
-    count = 0
+    room = at_once
     for piece in pieces:
-        rest = piece
-        while count + len(rest) >= at_once:
-            first = at_once - count
-            yield _join_blocks([*held, rest.pick(slice(0, first))])
-            held, count, rest = [], 0, rest.pick(slice(first, None))
-        if len(rest):
-            held.append(rest)
-            count += len(rest)
+        cut = 0
+        while cut < len(piece):
+            held.append(piece.pick(slice(cut, cut + room)))
+            cut, room = cut + room, room - len(held[-1])
+            if not room:
+                yield _join_blocks(held)
+                held, room = [], at_once
     if held:
         yield _join_blocks(held)
 
@@ -290,10 +272,9 @@ class Layout:
         """A block of columns as they were read: every cell is looked at here; `rows` numbers them for messages."""
         X, Y, weights, keys = columns
         own, targets, weighed, grouped = self.called
-        if Y is not None and self.labels:
-            Y = as_labels(Y, Naming(targets, rows))
-        elif Y is not None:
-            Y = as_matrix(Y[:, None] if Y.ndim == 1 else Y, Naming(targets, rows, self.target_names))
+        if Y is not None:
+            naming = Naming(targets, rows, None if self.labels else self.target_names)
+            Y = as_labels(Y, naming) if self.labels else as_matrix(Y[:, None] if Y.ndim == 1 else Y, naming)
         weights = None if weights is None else as_weights(weights, Naming(weighed, rows))
         keys = None if keys is None else as_labels(keys, Naming(grouped, rows))
         return Block(as_matrix(X, Naming(own, rows, self.names)), Y, weights, keys, start)
@@ -322,12 +303,11 @@ class RolesGiven:
 
     def where(self, *, named: bool) -> RolesGiven:
         """The roles that are names of columns, or those that are arrays."""
-        y, weights, groups = (value if self._is_name(what, value) is named else None for what, value in self.items())
+        several = not self.labels and _are_names(self.y)
+        names = [isinstance(value, str) or (what == "y" and several) for what, value in self.items()]
+        kept = zip(self.items(), names, strict=True)
+        y, weights, groups = (value if name is named else None for (_, value), name in kept)
         return RolesGiven(y, weights, groups, self.labels)
-
-    def _is_name(self, what: str, value: object) -> bool:
-        several = what == "y" and not self.labels and _are_names(value)
-        return several or isinstance(value, str)
 
 
 def _are_names(value: object) -> bool:
@@ -345,26 +325,24 @@ def find_roles(names: Sequence[object], asked: RolesGiven, what: str, index: Col
     """
     known = refuse_twice([str(name) for name in names], what)
     targets = [asked.y] if isinstance(asked.y, str) else asked.y
-    if targets is not None and not _are_names(targets):
-        hint = f"Pass the names of the target columns of {what}."
-        raise InputError(sentence("y", "the name of a column or a list of names", type(targets).__name__, hint))
-    if asked.labels and targets is not None and len(targets) != 1:
-        raise InputError(sentence("y", "one column of labels", f"{len(targets)} columns"))
+    unnamed, hint = targets is not None and not _are_names(targets), f"Pass the names of the target columns of {what}."
+    refuse_if(unnamed, "y", "the name of a column or a list of names", type(targets).__name__, hint)
+    targets = targets or []
+    refuse_if(asked.labels and len(targets) > 1, "y", "one column of labels", f"{len(targets)} columns")
     taken: dict[str, str] = {}
-    for role, given in (("y", targets or []), ("sample_weight", [asked.weights]), ("groups", [asked.groups])):
+    for role, given in (("y", targets), ("sample_weight", [asked.weights]), ("groups", [asked.groups])):
         for name in (name for name in given if name is not None):
             refuse_if(not isinstance(name, str), role, f"the name of a column of {what}", type(name).__name__)
             if name not in known:
                 raise InputError(f"There is no column {name!r} in {what}. {nearest(name, known)}")
             if name in taken:
-                raise InputError(
-                    f"Column {name!r} of {what} is used twice: as {taken[name]} and as {role}. Use each column once."
-                )
+                roles = f"as {taken[name]} and as {role}"
+                raise InputError(f"Column {name!r} of {what} is used twice: {roles}. Use each column once.")
             taken[name] = role
     X = tuple(name for name in known if name not in taken and name not in index)
     if not X:
         raise InputError(f"{what} has no feature columns besides y, sample_weight and groups.")
+    flat = isinstance(asked.y, str | None)
     return Layout(
-        len(X), X, None if targets is None else len(targets), None if targets is None else tuple(targets),
-        asked.weights, asked.groups, isinstance(asked.y, str | None), asked.labels,
-    )  # fmt: skip
+        len(X), X, len(targets) or None, tuple(targets) or None, asked.weights, asked.groups, flat, asked.labels
+    )
