@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import check_size, keyword_hints
-from mercer.data.rows import Array, Estimator, File, PerRow, Rows, XLike, YLike
+from mercer.data.rows import Array, Estimator, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_evaluation import (
     MEAN_LOSSES,
@@ -31,7 +31,6 @@ from mercer.estimators.auto_evaluation import (
 )
 from mercer.estimators.auto_intervals import AutoIntervals
 from mercer.estimators.auto_members import ExtraWork
-from mercer.estimators.base import store
 from mercer.estimators.inputs import check_targets, refuse_names
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
@@ -40,7 +39,6 @@ from mercer.kernels import Kernel
 from mercer.selection.outcome import ROOT_MEAN_SQUARE, SIGNAL, Outcome, doubt, numbers_text
 from mercer.selection.table import standard_error
 from mercer.solvers.problem import LOSSES, Loss, Problem
-from mercer.tables import TableEncoder
 from mercer.text import Text, counted
 from mercer.tuning.committee import REGRESSION, TrainingTable
 from mercer.tuning.generalized import as_ridge, generalized_committee
@@ -48,6 +46,7 @@ from mercer.tuning.generalized import as_ridge, generalized_committee
 _TRUSTED = 200  # rows from which on intervals take the factor of `error_` as it is
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
     """Kernel ridge regression without settings: a weighted mean of models with tuned kernels.
 
@@ -127,20 +126,7 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
 
     _recipes = REGRESSION
 
-    def __init__(
-        self,
-        *,
-        committee: bool = True,
-        time_budget: float | None = None,
-        loss: str = "auto",
-        copies: bool | None = None,
-        encoder: TableEncoder | None = None,
-        extra: Any = None,
-        checkpoint: File = None,
-        random_state: int = 0,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
+    loss: str = "auto"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

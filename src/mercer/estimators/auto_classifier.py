@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_y, check_is_fitted
 
 from mercer.data.checks import as_numbers, keyword_hints
-from mercer.data.rows import Array, ClassWeight, Estimator, File, PerRow, Rows, XLike, YLike
+from mercer.data.rows import Array, ClassWeight, Estimator, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import (
@@ -19,7 +20,6 @@ from mercer.estimators.auto_evaluation import (
     tuning_factor,
 )
 from mercer.estimators.auto_members import ExtraWork
-from mercer.estimators.base import store
 from mercer.estimators.inputs import refuse_mixed_labels, refuse_names
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
@@ -29,13 +29,13 @@ from mercer.kernels.base import Kernel
 from mercer.selection.outcome import SIGNAL, WEIGHTED_WRONG, WRONG, Measure, Outcome, doubt
 from mercer.selection.removals import label_numbers, label_targets
 from mercer.selection.table import mean_with_error, standard_error
-from mercer.tables import TableEncoder
 from mercer.text import Text, counted
 from mercer.tuning.committee import CLASSIFICATION, TrainingTable
 from mercer.tuning.generalized import as_ridge, generalized_committee, read_labels
 from mercer.tuning.held_out import log_loss_weights
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
     """Kernel classification without settings: a weighted mean of tuned kernel models.
 
@@ -97,20 +97,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
     _squares = False
     _weigh = staticmethod(log_loss_weights)
 
-    def __init__(
-        self,
-        *,
-        class_weight: ClassWeight = None,
-        committee: bool = True,
-        time_budget: float | None = None,
-        copies: bool | None = None,
-        encoder: TableEncoder | None = None,
-        extra: Any = None,
-        checkpoint: File = None,
-        random_state: int = 0,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
+    class_weight: ClassWeight = None
 
     def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None, time: Any = None) -> Self:
         """Encode, tune, weigh, calibrate and fit.

@@ -6,8 +6,8 @@ import math
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import KeywordHints
 from mercer.data.folds import Copies, dealt, in_order
-from mercer.data.rows import Array, Estimator, Rows, XLike
+from mercer.data.rows import Array, Estimator, File, Rows, XLike
 from mercer.errors import (
     IllConditionedWarning,
     InputError,
@@ -66,24 +66,26 @@ _CELL_FOLDS = 5  # of members in cells
 _PERMUTED = 600  # rows that columns are permuted among
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     """A committee of kernel ridge members on an encoded table."""
 
-    committee: bool
-    time_budget: float | None
-    tells: bool = True  # of columns that may leak and of rows unlike those of training
-    copies: bool | None
-    encoder: TableEncoder | None
-    extra: Any
-    checkpoint: Any
-    random_state: int
-    verbose: int
-    extra_: list[ExtraMember]
-    encoder_: TableEncoder
-    committee_: Committee
-    members_: list[Member]
-    models_: list[Any]
-    _recipes: tuple[Recipe, ...]
+    committee: bool = True
+    time_budget: float | None = None
+    copies: bool | None = None
+    encoder: TableEncoder | None = None
+    extra: Any = None
+    checkpoint: File = None
+    random_state: int = 0
+    verbose: int = 0
+
+    extra_: list[ExtraMember] = field(init=False)
+    encoder_: TableEncoder = field(init=False)
+    committee_: Committee = field(init=False)
+    members_: list[Member] = field(init=False)
+    models_: list[Any] = field(init=False)
+    tells = True  # of columns that may leak and of rows unlike those of training
+    _recipes: ClassVar[tuple[Recipe, ...]]
     _weigh = staticmethod(convex_weights)
     _squares = True  # whether losses are squared errors
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.checks import KeywordHints, as_numbers, check_alpha, check_size, check_weights
 from mercer.data.rows import Array, ClassWeight, File, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
-from mercer.estimators.base import set_kernel_params, store, warn_if_not_mercer
+from mercer.estimators.base import set_kernel_params, warn_if_not_mercer
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, coverage_of
 from mercer.estimators.intervals import ResidualScale, check_levels
 from mercer.estimators.nystroem_base import check_columns, need_targets
@@ -76,20 +76,22 @@ def limits_of(Y: Array) -> Array:
     return np.stack([low - _MARGIN * (high - low), high + _MARGIN * (high - low)])
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     """What models in cells share: checked data, cells, the fit of one kernel and alpha."""
 
     set_params = set_kernel_params
 
-    core_rows: int
-    system_rows: int
-    mix: int
-    fit_intercept: bool
-    verbose: int
-    fitted_: LocalFit
-    kernel_: Kernel
-    temperature_: Temperature
-    _one_target: bool = False
+    core_rows: int = 128
+    system_rows: int = 1024
+    mix: int = 1
+    fit_intercept: bool = True
+    verbose: int = 0
+
+    fitted_: LocalFit = field(init=False)
+    kernel_: Kernel = field(init=False)
+    temperature_: Temperature = field(init=False)
+    _one_target = False
     _fewest: ClassVar[int] = 1
 
     def _kernels(self) -> list[Any]:
@@ -202,11 +204,13 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         return summary_below(super()._html_repr(), self, "fitted_")
 
 
+@dataclass(eq=False, repr=False)
 class LocalModel(LocalCore):
     """A model in cells with one kernel and alpha."""
 
-    kernel: Any
-    alpha: float
+    alpha: float = 1.0
+    _: KW_ONLY
+    kernel: Any = "gaussian"
 
     def _kernels(self) -> list[Any]:
         return [self.kernel]
@@ -357,6 +361,7 @@ class LocalLabels(CalibratedMixin, LocalCore):
         return values[:, 0] if values.shape[1] == 1 else values
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LocalRidge(LocalNumbers, LocalModel):
     """Kernel ridge regression in cells of neighbouring rows: cost and memory grow linearly with the number of rows.
 
@@ -419,19 +424,7 @@ class LocalRidge(LocalNumbers, LocalModel):
     array([0.998])
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        kernel: Any = "gaussian",
-        core_rows: int = 128,
-        system_rows: int = 1024,
-        mix: int = 1,
-        fit_intercept: bool = True,
-        folder: File = None,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
+    folder: File = None
 
     def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None) -> Self:
         """Split the rows into cells and solve the system of each.
@@ -530,6 +523,7 @@ class LocalRidge(LocalNumbers, LocalModel):
         return found
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LocalRidgeClassifier(LocalLabels, LocalModel):
     """Least squares on labels in cells of neighbouring rows, with calibrated probabilities.
 
@@ -561,16 +555,4 @@ class LocalRidgeClassifier(LocalLabels, LocalModel):
     ['up', 'down']
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        kernel: Any = "gaussian",
-        class_weight: ClassWeight = None,
-        core_rows: int = 128,
-        system_rows: int = 1024,
-        mix: int = 1,
-        fit_intercept: bool = True,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
+    class_weight: ClassWeight = None

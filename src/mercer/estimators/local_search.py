@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.folds import Folds, Split, draw
 from mercer.data.rows import AlphaLike, Array, ClassWeight, PerRow, Rows, ScoringLike, Seed, SplitsLike, XLike, YLike
-from mercer.estimators.base import is_tuned, listed_kernels, store
+from mercer.estimators.base import is_tuned, listed_kernels
 from mercer.estimators.local import (
     LocalCore,
     LocalLabels,
@@ -32,18 +32,21 @@ from mercer.tuning.held_out import start_alpha
 _VERIFIED = 20  # rows that verify=True refits
 
 
+@dataclass(eq=False, repr=False)
 class LocalSearch(LocalCore):
     """A model in cells that chooses its kernel and alpha."""
 
-    kernels: Any
-    alphas: AlphaLike
-    cv: SplitsLike
-    repeats: int
-    scoring: ScoringLike
-    verify: bool
-    random_state: Seed
+    kernels: Any = "tuned"
+    alphas: AlphaLike = None
+    _: KW_ONLY
+    cv: SplitsLike = None
+    repeats: int = 1
+    scoring: ScoringLike = None
+    verify: bool = False
+    random_state: Seed = 0
+
     _fewest: ClassVar[int] = 2
-    _words: list[str]  # of the summary, which files keep
+    _words: list[str] = field(init=False)  # of the summary, which files keep
     _model: ClassVar[Any]
 
     def _kernels(self) -> list[Any]:
@@ -184,6 +187,7 @@ class LocalSearch(LocalCore):
         return [*super()._cell_words(), *self._words]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LocalRidgeCV(LocalNumbers, LocalSearch):
     """Kernel ridge regression in cells that tunes its kernel, with a width per column, and chooses alpha.
 
@@ -244,27 +248,10 @@ class LocalRidgeCV(LocalNumbers, LocalSearch):
     True
     """
 
-    def __init__(
-        self,
-        kernels: Any = "tuned",
-        alphas: AlphaLike = None,
-        *,
-        cv: SplitsLike = None,
-        repeats: int = 1,
-        scoring: ScoringLike = None,
-        core_rows: int = 128,
-        system_rows: int = 1024,
-        mix: int = 1,
-        fit_intercept: bool = True,
-        verify: bool = False,
-        random_state: Seed = 0,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
-
     _model = LocalRidge
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LocalRidgeClassifierCV(LocalLabels, LocalSearch):
     """Least squares on labels in cells, with tuned kernels and calibrated probabilities.
 
@@ -297,23 +284,6 @@ class LocalRidgeClassifierCV(LocalLabels, LocalSearch):
     (True, ['up', 'down'])
     """
 
-    def __init__(
-        self,
-        kernels: Any = "tuned",
-        alphas: AlphaLike = None,
-        *,
-        cv: SplitsLike = None,
-        repeats: int = 1,
-        scoring: ScoringLike = None,
-        class_weight: ClassWeight = None,
-        core_rows: int = 128,
-        system_rows: int = 1024,
-        mix: int = 1,
-        fit_intercept: bool = True,
-        verify: bool = False,
-        random_state: Seed = 0,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
+    class_weight: ClassWeight = None
 
     _model = LocalRidgeClassifier

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer.data.checks import check_alpha, check_size, check_weights
 from mercer.data.rows import AlphaLike, Array, ClassWeight, Estimator, PerRow, XLike, YLike
 from mercer.errors import ConvergenceWarning, InputError, refuse_if, sentence, warn
-from mercer.estimators.base import KernelEstimator, store
+from mercer.estimators.base import KernelEstimator
 from mercer.estimators.inputs import as_sample_weight, width_of
 from mercer.estimators.intervals import check_levels
 from mercer.estimators.parameters import validate
@@ -97,11 +98,14 @@ def minimize(task: Task, alpha: float, start: Array | None = None) -> Optimum:
     return found
 
 
+@dataclass(eq=False, repr=False)
 class LossModel(KernelEstimator):
     """What models with a loss share: one kernel matrix, Newton's method, and predictions from dual coefficients."""
 
-    alpha: AlphaLike
-    fit_intercept: bool
+    alpha: AlphaLike = 1.0
+    _: KW_ONLY
+    kernel: Any = "linear"
+    fit_intercept: bool = False
 
     def _minimize(self, kernel: Kernel, X: XLike, y: Array, weights: Array, losses: Sequence[Loss] | None) -> None:
         """Fit the losses, or those that the parameters stand for, and set what they have in common."""
@@ -139,6 +143,7 @@ class LossModel(KernelEstimator):
         return np.asarray(times(self.kernel_, rows, self._fit_rows(), self._dual) + self._constant)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelRegressor(RegressorMixin, LossModel):  # type: ignore[misc]
     """Kernel regression with a choice of loss.
 
@@ -201,17 +206,9 @@ class KernelRegressor(RegressorMixin, LossModel):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        alpha: AlphaLike = 1.0,
-        *,
-        loss: str = "squared",
-        kernel: Any = "linear",
-        delta: Any = None,
-        quantiles: Any = 0.5,
-        fit_intercept: bool = False,
-    ) -> None:
-        store(self, locals())
+    loss: str = "squared"
+    delta: Any = None
+    quantiles: Any = 0.5
 
     def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None) -> Self:
         """Fit the model.
@@ -267,6 +264,7 @@ class KernelRegressor(RegressorMixin, LossModel):  # type: ignore[misc]
         return values[:, 0] if np.ndim(self.quantiles) == 0 or values.shape[1] == 1 else values
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelLogistic(LabelsMixin, LossModel):
     """Kernel logistic regression: probabilities of two classes or many, without calibration.
 
@@ -313,15 +311,7 @@ class KernelLogistic(LabelsMixin, LossModel):
     True
     """
 
-    def __init__(
-        self,
-        alpha: AlphaLike = 1.0,
-        *,
-        kernel: Any = "linear",
-        fit_intercept: bool = False,
-        class_weight: ClassWeight = None,
-    ) -> None:
-        store(self, locals())
+    class_weight: ClassWeight = None
 
     def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None) -> Self:
         """Fit the model.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from mercer.data.folds import draw
 from mercer.data.rows import AlphaLike, Array, ClassWeight, PerRow, Rows, ScoringLike, SplitsLike, XLike, YLike
 from mercer.errors import InputError, MercerWarning, sentence
-from mercer.estimators.base import store
 from mercer.estimators.inputs import as_sample_weight, check_kernels
 from mercer.estimators.loss_models import (
     KernelLogistic,
@@ -41,19 +41,23 @@ from mercer.text import Text, counted
 _REPLAYED = 5  # splits of the best candidate that are refitted
 
 
+@dataclass(eq=False, repr=False)
 class LossSearch(SearchInputs):
     """What the searches of regressors and of logistic models share."""
 
-    alphas: AlphaLike
-    cv: SplitsLike
-    repeats: int
-    exact: bool
-    scoring: ScoringLike
-    fit_intercept: bool
-    rule: str
-    random_state: Any
-    verbose: int
-    best_estimator_: Any
+    kernels: Any = "gaussian"
+    alphas: AlphaLike = None
+    _: KW_ONLY
+    cv: SplitsLike = None
+    repeats: int = 1
+    exact: bool = False
+    scoring: ScoringLike = None
+    fit_intercept: bool = False
+    rule: str = "best"
+    random_state: Any = None
+    verbose: int = 0
+
+    best_estimator_: Any = field(init=False)
 
     def _targets(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Array, Array, Array, Classes | None]:
         """Targets as the loss takes them, as given, weights, and labels."""
@@ -240,6 +244,7 @@ class LossSearch(SearchInputs):
         return self.best_estimator_.predict(X)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelRegressorCV(RegressorMixin, LossSearch):  # type: ignore[misc]
     """`KernelRegressor` with kernel and alpha selected by cross-validation.
 
@@ -282,24 +287,9 @@ class KernelRegressorCV(RegressorMixin, LossSearch):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        kernels: Any = "gaussian",
-        alphas: AlphaLike = None,
-        *,
-        loss: str = "squared",
-        delta: Any = None,
-        quantiles: Any = 0.5,
-        cv: SplitsLike = None,
-        repeats: int = 1,
-        exact: bool = False,
-        scoring: ScoringLike = None,
-        fit_intercept: bool = False,
-        rule: str = "best",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
+    loss: str = "squared"
+    delta: Any = None
+    quantiles: Any = 0.5
 
     def _targets(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Array, Array, Array, Classes | None]:
         numbers = targets_of(self, y)
@@ -319,6 +309,7 @@ class KernelRegressorCV(RegressorMixin, LossSearch):  # type: ignore[misc]
         )  # fmt: skip
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelLogisticCV(LabelsMixin, LossSearch):
     """`KernelLogistic` with kernel and alpha selected by cross-validation.
 
@@ -353,22 +344,7 @@ class KernelLogisticCV(LabelsMixin, LossSearch):
     ['in', 'out']
     """
 
-    def __init__(
-        self,
-        kernels: Any = "gaussian",
-        alphas: AlphaLike = None,
-        *,
-        cv: SplitsLike = None,
-        repeats: int = 1,
-        exact: bool = False,
-        scoring: ScoringLike = None,
-        fit_intercept: bool = False,
-        class_weight: ClassWeight = None,
-        rule: str = "best",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
+    class_weight: ClassWeight = None
 
     def _targets(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Array, Array, Array, Classes | None]:
         targets = Targets.read(self, y, as_sample_weight(sample_weight, X))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import check_alpha
 from mercer.data.folds import check_names
-from mercer.data.rows import AlphaLike, Array, File, PerRow, Rows, Seed, XLike, YLike
+from mercer.data.rows import AlphaLike, Array, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, SingularSystemWarning, sentence, warn
-from mercer.estimators.base import store, warn_if_not_mercer
+from mercer.estimators.base import warn_if_not_mercer
 from mercer.estimators.nystroem_base import (
     StreamingEstimator,
     new_blocks,
@@ -42,38 +42,26 @@ from mercer.streaming.sums import FoldSums, State
 from mercer.text import counted, round_numbers, text_below
 
 
+@dataclass(eq=False, repr=False)
 class NystroemCore(StreamingEstimator):
     """A ridge on the features of landmarks, from sums over the rows."""
 
-    kernel_: Kernel
-    landmarks_: Array
-    _dual: Array
-    _intercept: Array
-    _search: StreamedSearch
-    _state: State
+    alpha: AlphaLike = 1.0
+    _: KW_ONLY
+    kernel: Any = "gaussian"
+
+    kernel_: Kernel = field(init=False)
+    landmarks_: Array = field(init=False)
+    _dual: Array = field(init=False)
+    _intercept: Array = field(init=False)
+    _search: StreamedSearch = field(init=False)
+    _state: State = field(init=False)
 
     def _html_repr(self) -> str:
         diagram = super()._html_repr()
         if not hasattr(self, "kernel_"):
             return str(diagram)
         return text_below(diagram, f"{round_numbers(repr(self.kernel_))}, {counted(len(self.landmarks_), 'landmark')}")
-
-    def __init__(
-        self,
-        alpha: AlphaLike = 1.0,
-        *,
-        kernel: Any = "gaussian",
-        landmarks: Any = None,
-        method: str = "pivoted",
-        fit_intercept: bool = False,
-        time_budget: float = 120.0,
-        backend: Any = None,
-        checkpoint: File = None,
-        block_rows: Any = None,
-        random_state: Seed = 0,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
 
     def _kernels(self) -> list[Any]:
         return [self.kernel]

@@ -6,7 +6,7 @@ import copy
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.data.checks import KeywordHints
-from mercer.data.rows import Array, Estimator, PerRow, Rows, Seed, XLike, YLike
+from mercer.data.rows import Array, Estimator, File, PerRow, Rows, Seed, XLike, YLike
 from mercer.errors import IllConditionedWarning, InputError, nearest, refuse_if, sentence, warn
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import as_sample_weight, check_arrays
@@ -45,10 +45,21 @@ _FLOATS = [np.float64, np.float32]  # types of numbers that are read as they are
 _ENDLESS = 10**9  # rows, where more may come
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
     """What all estimators on landmarks share: how landmarks are drawn and how a table is read."""
 
     set_params = set_kernel_params
+
+    landmarks: Any = None
+    method: str = "pivoted"
+    fit_intercept: bool = False
+    time_budget: float = 120.0
+    backend: Any = None
+    checkpoint: File = None
+    block_rows: Any = None
+    random_state: Seed = 0
+    verbose: int = 0
 
     _classifies: ClassVar[bool] = False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,9 +12,9 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.folds import Folds
-from mercer.data.rows import AlphaLike, Array, File, PerRow, Rows, ScoringLike, Seed, XLike, YLike
+from mercer.data.rows import AlphaLike, Array, PerRow, Rows, ScoringLike, XLike, YLike
 from mercer.errors import EdgeOfGridWarning, InputError, sentence, warn
-from mercer.estimators.base import is_tuned, listed_kernels, store, warn_if_not_mercer
+from mercer.estimators.base import is_tuned, listed_kernels, warn_if_not_mercer
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
 from mercer.estimators.nystroem_base import StreamingEstimator, seed_of, warn_if_landmarks_lost
 from mercer.estimators.parameters import is_whole
@@ -39,32 +39,20 @@ _TUNED = 3  # candidates from tuning: the best two kernels, and the best one wit
 _ROUNDS = 3  # of extending default ladders, each of which reads all rows again
 
 
+@dataclass(eq=False, repr=False)
 class NystroemSearchCore(DefaultLadders, StreamingEstimator):
     """A search on the features of landmarks."""
 
-    best_estimator_: NystroemRidge | NystroemRidgeClassifier
-    _words: str
+    kernels: Any = "tuned"
+    alphas: AlphaLike = None
+    _: KW_ONLY
+    cv: int = 10
+    nested: bool = False
+    scoring: ScoringLike = None
+    rule: str = "best"
 
-    def __init__(
-        self,
-        kernels: Any = "tuned",
-        alphas: AlphaLike = None,
-        *,
-        cv: int = 10,
-        landmarks: Any = None,
-        method: str = "pivoted",
-        nested: bool = False,
-        scoring: ScoringLike = None,
-        fit_intercept: bool = False,
-        rule: str = "best",
-        time_budget: float = 120.0,
-        backend: Any = None,
-        checkpoint: File = None,
-        block_rows: Any = None,
-        random_state: Seed = 0,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
+    best_estimator_: NystroemRidge | NystroemRidgeClassifier = field(init=False)
+    _words: str = field(init=False)
 
     def _kernels(self) -> list[Any]:
         return listed_kernels(self.kernels)
