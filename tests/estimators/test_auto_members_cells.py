@@ -8,7 +8,7 @@ import pytest
 
 from mercer import AutoClassifier, AutoRegressor, LocalRidge, NystroemRidge, load, marginal_effects, save
 from mercer.errors import InputError
-from mercer.estimators import auto_cells
+from mercer.estimators import auto_members
 from mercer.estimators.auto_core import correct_digits
 from mercer.local.cells import CellSystem
 from refusals import tells
@@ -95,7 +95,7 @@ def test_the_outer_loop_repeats_everything(in_cells):
 
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_fit_that_was_stopped_goes_on_where_it_was(in_cells, tmp_path, monkeypatch, ordered):
-    monkeypatch.setattr(auto_cells, "_SYSTEMS", (128, 128))
+    monkeypatch.setattr(auto_members, "_SYSTEMS", (128, 128))
     X, y = table(700)
     time = np.arange(700) if ordered else None
     whole = AutoRegressor().fit(X, y, time=time)
