@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -17,11 +17,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from mercer.data.checks import KeywordHints
 from mercer.data.rows import Array, Estimator, File, PerRow, Rows, Seed, XLike, YLike
 from mercer.errors import IllConditionedWarning, InputError, nearest, refuse_if, sentence, warn
-from mercer.estimators.base import forget, set_kernel_params
+from mercer.estimators.base import forget, listed_kernels, set_kernel_params
 from mercer.estimators.inputs import as_sample_weight, check_arrays
 from mercer.estimators.parameters import is_positive_only, is_whole, validate
 from mercer.estimators.targets import refuse_one_class
 from mercer.kernels import Kernel
+from mercer.kernels.tiles import blocks
 from mercer.runtime.passes import check_backend, run_pass
 from mercer.selection.ladders import warn_of_scales
 from mercer.selection.scoring import resolve_scoring
@@ -71,13 +72,9 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         fresh.backend = self.backend
         return fresh
 
-    def _kernels(self) -> list[Any]:
-        """The kernels given, one or many."""
-        raise NotImplementedError
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = any(is_positive_only(kernel) for kernel in self._kernels())
+        tags.input_tags.positive_only = any(map(is_positive_only, given_kernels(self)))
         return tags
 
     def _begin(self) -> None:
@@ -93,6 +90,22 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
             what, got = f"random_state of {type(self).__name__}", repr(self.random_state)[:40]
             way_out = "Without a seed the next run would draw other landmarks and folds, and could not resume."
             raise InputError(sentence(what, "an integer when checkpoint is given", got, way_out))
+
+    def predict(self, X: XLike) -> Array:
+        """Predict numbers, or labels, block by block; only the predictions are held.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
+            New rows. Of a file or a Dask DataFrame the columns of training are taken by name, others are left alone.
+            A DataFrame in memory must have these columns alone, in the same order, as everywhere in scikit-learn; after
+            a fit to a file of mixed columns, it or a dict of columns is read as a file is.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+        """
+        return np.concatenate(list(self.predict_blocks(X)))
 
     def _names(self) -> tuple[str, ...] | None:
         """The names of the numbers that kernels see: columns of X, or those that the encoder makes of them."""
@@ -187,6 +200,11 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         return search_of(kernels, alphas), search_of
 
 
+def given_kernels(estimator: Estimator) -> list[Any]:
+    """The kernels that an estimator was given, one or many."""
+    return listed_kernels(estimator.kernels if hasattr(estimator, "kernels") else estimator.kernel)
+
+
 def is_stream(X: XLike, y: YLike = None) -> bool:
     """Whether X is read in passes: a path, a memory map, a Dask collection, blocks, or a table whose y is a column."""
     if isinstance(X, str | os.PathLike | np.memmap) or type(X).__module__.partition(".")[0].startswith("dask"):
@@ -253,31 +271,34 @@ def check_columns(estimator: Estimator, source: Source, *, reset: bool) -> None:
 def new_blocks(estimator: Estimator, X: XLike) -> Iterator[Array]:
     """Rows to predict, block by block, their columns in the order of training."""
     encoder = getattr(estimator, "encoder_", None)
-    if encoder is not None:
+    if encoder is not None or not is_stream(X):
         for table in _encoded_blocks(estimator, X, encoder):
-            for start in range(0, len(table), PREDICTED_AT_ONCE):
-                yield table[start : start + PREDICTED_AT_ONCE]
-        return
-    if not is_stream(X):
-        table = check_arrays(estimator, X, dtype=_FLOATS, reset=False)
-        for start in range(0, len(table), PREDICTED_AT_ONCE):
-            yield np.ascontiguousarray(table[start : start + PREDICTED_AT_ONCE], dtype=np.float64)
+            for part in blocks(len(table), PREDICTED_AT_ONCE):
+                yield np.ascontiguousarray(table[part], dtype=np.float64)
         return
     source = as_source(X)
     names, places = getattr(estimator, "feature_names_in_", None), None
     if names is not None and source.names is not None:
-        missing = [name for name in names if name not in source.names]
-        if missing:
-            raise InputError(f"The rows to predict need the column {missing[0]!r}. {nearest(missing[0], source.names)}")
-        places = [source.names.index(name) for name in names]
+        places = _places_of(names, source.names, "The rows to predict")
     elif source.width != estimator.n_features_in_:
         raise InputError(sentence("X", f"a table of {estimator.n_features_in_} columns", f"{source.width} columns"))
     for block in source.blocks(PREDICTED_AT_ONCE):
         yield block.X if places is None else np.ascontiguousarray(block.X[:, places])
 
 
-def _encoded_blocks(estimator: Estimator, X: XLike, encoder: TableEncoder) -> Iterator[Array]:
-    """New rows of a file or a table in memory, encoded."""
+def _places_of(names: Array, there: Sequence[str], what: str) -> list[int]:
+    """Where columns of these names are; raises an error if one of them is missing."""
+    missing = [name for name in names if name not in there]
+    if missing:
+        raise InputError(f"{what} need the column {missing[0]!r}. {nearest(missing[0], there)}")
+    return [there.index(name) for name in names]
+
+
+def _encoded_blocks(estimator: Estimator, X: XLike, encoder: TableEncoder | None) -> Iterator[Array]:
+    """New rows of a file or a table in memory, encoded; without an encoder a table as it is."""
+    if encoder is None:
+        yield check_arrays(estimator, X, dtype=_FLOATS, reset=False)
+        return
     if isinstance(X, str | os.PathLike):
         yield from encode_new(str(table_path(os.fspath(X))), encoder)
         return
@@ -302,11 +323,7 @@ def landmark_choice(estimator: Estimator, columns: int) -> LandmarkChoice:
         given = encoder.transform(columns_for(encoder, given))
     names, must_be = getattr(estimator, "feature_names_in_", None), f"rows of {columns} finite numbers, as X has"
     if names is not None and hasattr(given, "columns"):  # in the order of X
-        there = [str(name) for name in given.columns]
-        missing = [name for name in names if name not in there]
-        if missing:
-            raise InputError(f"landmarks of {owner} need the column {missing[0]!r}. {nearest(missing[0], there)}")
-        given = np.asarray(given)[:, [there.index(name) for name in names]]
+        given = np.asarray(given)[:, _places_of(names, list(map(str, given.columns)), f"landmarks of {owner}")]
     try:
         rows = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):

@@ -54,13 +54,11 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
     best_estimator_: NystroemRidge | NystroemRidgeClassifier = field(init=False)
     _words: str = field(init=False)
 
-    def _kernels(self) -> list[Any]:
-        return listed_kernels(self.kernels)
-
     def _kernel_count(self) -> int:
         if is_tuned(self):
             return _TUNED
-        return sum(_FAMILY if isinstance(kernel, str) and "(" not in kernel else 1 for kernel in self._kernels()) or 1
+        kernels = listed_kernels(self.kernels)
+        return sum(_FAMILY if isinstance(kernel, str) and "(" not in kernel else 1 for kernel in kernels) or 1
 
     def _validate(self) -> None:
         super()._validate()
@@ -203,31 +201,13 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         for name in ("n_features_in_", "feature_names_in_", "encoder_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
-        final = found.swept[k].final
-        alphas = np.full(final.weights.shape[2], self.alpha_)
-        condition, rows = float(found.swept[k].condition[a]), int(found.totals.rows.sum())
-        model.hold(
-            search.sides[k].features, final.weights[a], final.intercept[a], alphas, rows, condition,
-            one_target=search.reading.source.targets_1d,
-        )  # fmt: skip
+        features, swept = search.sides[k].features, found.swept[k]
+        places = np.full(len(search.targets.offset), a)
+        model.hold(features, swept.final, search.alphas, places, one_target=search.reading.source.targets_1d)
+        model.n_rows_, model.condition_ = int(found.totals.rows.sum()), float(swept.condition[a])
         if self.landmarks is not None and not (is_tuned(self) or self._growing()[0]):
-            warn_if_landmarks_lost(type(self).__name__, search.sides[k].features)
+            warn_if_landmarks_lost(type(self).__name__, features)
         return model
-
-    def predict(self, X: XLike) -> Array:
-        """Predict with the best candidate, block by block: numbers, or labels.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_targets)
-        """
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X)
 
     def predict_blocks(self, X: XLike) -> Iterator[Array]:
         """Predictions that do not fit in memory: those of one block of rows after the other.
