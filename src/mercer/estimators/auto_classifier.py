@@ -29,7 +29,7 @@ from mercer.kernels.base import Kernel
 from mercer.selection.outcome import SIGNAL, WEIGHTED_WRONG, WRONG, Measure, Outcome, doubt
 from mercer.selection.removals import label_numbers, label_targets
 from mercer.selection.table import mean_with_error, standard_error
-from mercer.text import Text, counted
+from mercer.text import counted
 from mercer.tuning.committee import CLASSIFICATION, TrainingTable
 from mercer.tuning.generalized import as_ridge, generalized_committee, read_labels
 from mercer.tuning.held_out import log_loss_weights
@@ -170,7 +170,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             found[own] = self.calibrate(votes[rest], numbers[rest], part_of(weights, rest)).logits(votes[own])
         return found
 
-    def _revise(self, table: TrainingTable, deadline: float) -> TrainingTable:
+    def _revise(self, table: TrainingTable, y: Array, deadline: float) -> TrainingTable:
         """Take logistic regression with the same kernels, if it lowers the held-out log loss by a standard error.
 
         It is tried where the regressions on the labels find a signal: the best of many tries on noise looks like one.
@@ -276,29 +276,15 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
 
     def error_title(self) -> str:
         """What the errors of members are."""
-        return "out-of-fold log loss" if self.logistic else super().error_title()
+        return "out-of-fold log loss" if self.logistic else "out-of-fold error of the label scores"
 
-    def summary(self) -> str:
-        """What was tried, what was chosen, and how good it is, for people.
-
-        Returns
-        -------
-        str
-        """
-        check_is_fitted(self, "models_")
-        n, error = len(self.models_[0].X_fit_), self.error_standard_error_
-        shape = f"{n} rows, {self.n_features_in_} columns, {len(self.classes_)} classes"
-        out, common = f"{100 * self.error_:.1f} % +- {100 * error:.1f}", f"{100 * self.baseline_:.1f} %"
-        weighted = ", by class weights," * bool((self.costs_ != 1.0).any())
+    def _words(self) -> tuple[str, str, str, list[str]]:
+        """For the summary: the classes and how it was tuned, the error, the baseline, and further lines."""
+        out = f"{100 * self.error_:.1f} % +- {100 * self.error_standard_error_:.1f}"
+        common, weighted = f"{100 * self.baseline_:.1f} %", ", by class weights," * bool((self.costs_ != 1.0).any())
         kind = "logistic regression" if self.logistic else "regression on the labels, calibrated"
-        lines = [
-            f"{shape}; {kind}; widths tuned on {self.committee_.tuned_on} rows.",
-            self._member_table(),
-            f"Out-of-fold error{weighted} {out} ({self.how_judged()}); baseline {common}.",
-        ]
-        if self.signal_ <= SIGNAL:
-            lines.append(doubt(out, common))
-        return Text("\n".join([*lines, *self._left_out_columns()]))
+        head = f", {len(self.classes_)} classes; {kind}; widths tuned on {self.committee_.tuned_on} rows."
+        return head, f"Out-of-fold error{weighted} {out}", common, [doubt(out, common)] * (self.signal_ <= SIGNAL)
 
     @keyword_hints
     def evaluate(
@@ -326,29 +312,25 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         labels, classes = class_numbers(y)
         costs = costs_of(self.class_weight, labels, classes)
         numbers, beside = self._outer_folds(X, y, classes, cv, sample_weight, groups, time)
-        predictions, errors, base, gains, tested = np.full(len(y), None, dtype=object), [], [], [], []
-        found = np.empty(len(y), dtype=np.intp)
-        for train, test, part, model in self._outer(X, y, numbers, beside):
-            predictions[test] = model.predict(part)
+        predictions, found = np.full(len(y), None, dtype=object), np.empty(len(y), dtype=np.intp)
+
+        def judge(train: Array, test: Array, part: XLike, model: Self) -> tuple[float, float, Array]:
             found[test] = np.searchsorted(labels, predictions[test].astype(y.dtype))
-            tested.append(test)
-            errors.append(wrong_share(found[test], classes[test], costs)[0])
-            counts = np.bincount(classes[train], minlength=len(labels))
-            base.append(wrong_share(np.full(len(test), int(np.argmax(costs * counts))), classes[test], costs)[0])
-            mine = np.zeros((len(test), len(labels)))
+            counts, mine = np.bincount(classes[train], minlength=len(labels)), np.zeros((len(test), len(labels)))
             mine[:, np.searchsorted(labels, model.classes_)] = model.predict_proba(part)
-            gains.append(log_gains(mine, np.bincount(classes), classes[test]))
-        each, rows = np.array(errors), np.concatenate(tested)
-        clusters = part_of(beside.clusters, rows)
+            common = np.full(len(test), int(np.argmax(costs * counts)))
+            error, base = (wrong_share(label, classes[test], costs)[0] for label in (found[test], common))
+            return error, base, log_gains(mine, np.bincount(classes), classes[test])
+
+        each, base, rows, clusters, z = self._judge_folds(X, y, numbers, beside, predictions, judge)
         spread = float(standard_error(each, 1.0 / int(numbers.max())))
         if clusters is not None:
             spread = wrong_share(found[rows], classes[rows], costs, clusters)[1]
-        z = float(paired(np.concatenate(gains), clusters=clusters)[0])
         measure = wrong_measure(costs)
         return Outcome(
             measure, f"minus {measure.name}", -each[None], -float(each.mean()), spread, "outer cross-validation",
             f"{counted(len(each), 'fold')}, all steps repeated in each", base=-float(np.mean(base)),
-            predictions=predictions[None], signal=z,
+            predictions=predictions[None], signal=float(z[0]),
         )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -27,7 +27,7 @@ from mercer.errors import (
     sentence,
     warn,
 )
-from mercer.estimators.auto_evaluation import FULL_SYSTEMS, HeldOutPart, rises, warn_of_leakage
+from mercer.estimators.auto_evaluation import FULL_SYSTEMS, HeldOutPart, paired, rises, warn_of_leakage
 from mercer.estimators.auto_members import ExtraMember, ExtraWork, check_extra, fit_in_cells, votes_of
 from mercer.estimators.inputs import Beside, EncodedTable, check_table, enough_rows, refuse_lengths
 from mercer.estimators.local import LocalRidge
@@ -44,7 +44,7 @@ from mercer.solvers.plan import digits_left
 from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
 from mercer.tables.columns import usually_outside
-from mercer.text import counted, plain, summary_below, text_table
+from mercer.text import Text, counted, summary_below, text_table
 from mercer.tuning.committee import (
     Committee,
     Member,
@@ -161,9 +161,8 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         if found.max() < 0:
             most = int(np.bincount(times).max())
             must_be = "such that there are earlier and later rows"
-            raise InputError(
-                sentence(f"time of {type(self).__name__}", must_be, f"{most} of {len(times)} with the same time")
-            )
+            got = f"{most} of {len(times)} with the same time"
+            raise InputError(sentence(f"time of {type(self).__name__}", must_be, got))
         return found
 
     def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside, extra: ExtraWork) -> Array:
@@ -194,7 +193,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             )
             self.members_ = self.committee_.members
         else:
-            Y = self._fit_full_systems(table, folds, time_left, int(rng.integers(2**31)))
+            Y = self._fit_full_systems(table, extra.y, folds, time_left, int(rng.integers(2**31)))
         self.__dict__.pop("extra_", None)  # of a fit before
         if self.extra:
             self.committee_, self.extra_ = extra.join(self.committee_, self.extra, Y, folds, self._weigh, self.verbose)
@@ -202,14 +201,16 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         self._Y = Y[self.rows_used_]
         return self.rows_used_
 
-    def _fit_full_systems(self, table: TrainingTable, folds: Array, time_left: float | None, seed: int) -> Array:
+    def _fit_full_systems(
+        self, table: TrainingTable, y: Array, folds: Array, time_left: float | None, seed: int
+    ) -> Array:
         """Tune and weigh members, and fit each to all rows; returns what they are fitted to."""
         recipes = self._recipes if self.committee else self._recipes[:1]
         deadline = math.inf if time_left is None else time.monotonic() + time_left
         self.committee_ = fit_committee(
             table, recipes, folds, weigh=self._weigh, time_budget=time_left, random_state=seed, verbose=self.verbose
         )
-        table = self._revise(table, deadline)
+        table = self._revise(table, y, deadline)
         self.members_, problem = self.committee_.members, table.problem
         progress = Progress("fitting members to all rows", len(self.members_), self.verbose)
         self.models_ = [None] * len(self.members_)
@@ -217,25 +218,16 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             warnings.simplefilter("ignore", IllConditionedWarning)
 
             def fit(place: int) -> None:
-                member = self.members_[place]
-                given = member.kernel, member.alpha, table.rows.values, problem.Y, problem.weights
-                self.models_[place] = self.member(*given)
+                kernel, alpha = self.members_[place].kernel, self.members_[place].alpha
+                self.models_[place] = self.member(kernel, alpha, table.rows.values, problem.Y, problem.weights)
                 progress.step()
 
             each_on_all_cores(fit, range(len(self.members_)), len(problem.Y))
         return problem.Y
 
-    def _revise(self, table: TrainingTable, deadline: float) -> TrainingTable:
-        """Put a committee of another loss in the place of `committee_`, if it predicts better; its table."""
-        return table
-
     def member(self, kernel: Kernel, alpha: float, Z: Array, Y: Array, weights: Array | None = None) -> KernelRidge:
         """A member with these parameters, fitted to encoded rows."""
         return KernelRidge(alpha, kernel=kernel, fit_intercept=True).fit(Z, Y, sample_weight=weights)
-
-    def _losses(self, votes: Array, Y: Array) -> Array:
-        """The loss of each row, from what the committee says and what it should (m x t)."""
-        raise NotImplementedError
 
     def _rows(self, X: XLike) -> Array:
         """New rows as the members know them; warns of rows unlike those of training, and of later ones."""
@@ -257,19 +249,13 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     def _votes(self, Z: Array, X: XLike) -> Array:
         """The committee's values (m x t) at encoded rows, which the estimators in `extra` see as given."""
-        votes = [
-            member.weight * np.reshape(model.predict(Z), (len(Z), -1))
-            for member, model in zip(self.members_, self.models_, strict=True)
-        ]
+        both = zip(self.members_, self.models_, strict=True)
+        votes = [member.weight * np.reshape(model.predict(Z), (len(Z), -1)) for member, model in both]
         extra = [each for each in getattr(self, "extra_", ()) if each.weight]
         if extra and hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
             X = X[list(self.feature_names_in_)]  # in the order of training
         votes += [each.weight * votes_of(each.name, each.model, X, self._extra_votes, len(Z)) for each in extra]
         return np.asarray(sum(votes))
-
-    def _extra_votes(self, model: Estimator, X: XLike) -> Array:
-        """Predictions of an estimator in `extra` on the scale of the committee's targets (m x t)."""
-        raise NotImplementedError
 
     # -- words ------------------------------------------------------------------------------------
 
@@ -294,9 +280,8 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         some = np.sort(np.random.default_rng(0).permutation(len(Z))[:most])
         columns = [np.flatnonzero(groups == place) for place in places]
         by_place = rises(Z, self._without_folds(Z, rows, some), columns, squares=self._squares)
-        found = {
-            str(self.encoder_.columns_[place].name): rise for place, (rise, _) in zip(places, by_place, strict=True)
-        }
+        names = (str(self.encoder_.columns_[place].name) for place in places)
+        found = {name: rise for name, (rise, _) in zip(names, by_place, strict=True)}
         return dict(sorted(found.items(), key=lambda each: -each[1]))
 
     def _without_folds(self, Z: Array, rows: Array, some: Array) -> list[HeldOutPart]:
@@ -323,14 +308,11 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         return parts
 
     def _member_table(self) -> str:
-        unit = self.unit()
+        tried = [(member, member.status, ", ".join(member.bounds)) for member in self.committee_.tried]
+        tried += [(member, "as given", "") for member in getattr(self, "extra_", ())]
         rows = [
-            ["->" * (m.weight > 0), m.name, f"{m.weight:.2f}", f"{m.error * unit:.4g}", m.status, ", ".join(m.bounds)]
-            for m in self.committee_.tried
-        ]
-        rows += [
-            ["->" * (m.weight > 0), m.name, f"{m.weight:.2f}", f"{m.error * unit:.4g}", "as given", ""]
-            for m in getattr(self, "extra_", ())
+            ["->" * (m.weight > 0), m.name, f"{m.weight:.2f}", f"{m.error * self.unit():.4g}", *how]
+            for m, *how in tried
         ]
         return text_table(["", "member", "weight", self.error_title(), "tuning", "on a bound"], rows)
 
@@ -360,21 +342,18 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """What standardized errors are multiplied by for those in the units of y."""
         return 1.0
 
-    @property
-    def loss_words(self) -> str:
-        """A sentence that names the loss if it is another one than the squared error."""
-        return ""
+    def summary(self) -> str:
+        """What was tried, what was chosen, and how good it is, for people.
 
-    def error_title(self) -> str:
-        """What the errors of members are."""
-        return "out-of-fold error of the label scores"
-
-    def _relevance_text(self) -> str:
-        shown = [f"{printable(name)} {plain(value, 2)}" for name, value in self.relevance().items()]
-        if not shown:
-            return "No column varies."
-        listed = ", ".join([*shown[:8], *["..."] * (len(shown) > 8)])
-        return f"Columns by relevance (rise of the error when permuted): {listed}."
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self, "models_")
+        head, error, baseline, more = self._words()
+        judged = f"{error} ({self.how_judged()}); baseline {baseline}."
+        head = f"{len(self.models_[0].X_fit_)} rows, {self.n_features_in_} columns{head}".rstrip()
+        return Text("\n".join([head, self._member_table(), judged, *more, *self._left_out_columns()]))
 
     def _left_out_columns(self) -> list[str]:
         """A line for each column and member that is not as it might be, and for rows that were left out."""
@@ -394,6 +373,22 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         return lines
 
     # -- the outer loop -----------------------------------------------------------------------------
+
+    def _judge_folds(
+        self, X: XLike, y: Array, folds: Array, beside: Beside, predictions: Array, judge: Callable[..., Any]
+    ) -> tuple[Array, Array, Array, Array | None, Array]:
+        """Fill in the predictions of all folds, and judge each by its rows of training, its rows, table and model.
+
+        Returns errors and those of the baseline by fold, the rows that were tested, their clusters, and z of the gains.
+        """
+        found = []
+        for train, test, part, model in self._outer(X, y, folds, beside):
+            predictions[test] = model.predict(part)
+            found.append((test, *judge(train, test, part, model)))
+        tested, errors, base, gains = zip(*found, strict=True)
+        rows = np.concatenate(tested)
+        clusters = part_of(beside.clusters, rows)
+        return np.array(errors), np.array(base), rows, clusters, paired(np.concatenate(gains), clusters=clusters)
 
     def _outer(self, X: XLike, y: Array, folds: Array, beside: Beside) -> Iterator[tuple[Array, Array, Any, Self]]:
         """Everything that fit does, repeated on the training part of every fold; the loop alone tells its progress.

@@ -157,7 +157,7 @@ def _choose_kernels(table: TrainingTable, rng: np.random.Generator, verbose: int
     cells_of = CellSizes(_SYSTEMS[0] // 4, _SYSTEMS[0], mix=1).by_metric(table.rows, table.problem.subtract_mean())
     scoring = resolve_scoring(None, classifier=False)
     candidates = LocalCandidates(cells_of, table.problem.Y, scoring, None, int(rng.integers(2**31)), verbose)
-    found = candidates.compare_tuned([(end.kernel, end.alpha) for _, end in ends])
+    found = candidates.compare([(end.kernel, end.alpha) for _, end in ends], tuned=True)
     best = [
         (-score, recipe.name, kernel, alpha) for (recipe, _), (kernel, alpha, score) in zip(ends, found, strict=True)
     ]

@@ -18,7 +18,7 @@ from mercer.errors import InputError, sentence
 from mercer.estimators.base import set_kernel_params, warn_if_not_mercer
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, coverage_of
 from mercer.estimators.intervals import ResidualScale, check_levels
-from mercer.estimators.nystroem_base import check_columns, need_targets
+from mercer.estimators.nystroem_base import check_columns, given_kernels, need_targets
 from mercer.estimators.parameters import is_positive_only, resolve, validate
 from mercer.estimators.search_core import warn_if_ill
 from mercer.estimators.targets import CalibratedMixin, Targets, Temperature
@@ -37,8 +37,6 @@ from mercer.solvers.problem import Problem, take_rows
 from mercer.streaming.blocks import as_source
 from mercer.text import Text, counted, round_numbers, summary_below
 
-_MARGIN = 0.1  # of the range of the targets, beyond which no cell predicts
-
 
 @dataclass(frozen=True)
 class CellSizes:
@@ -52,9 +50,8 @@ class CellSizes:
         """The cells of a kernel on these rows, those with weight first."""
         n, scale = len(problem.used_rows), inverse_widths(kernel, rows, spread_of_columns(rows))
         core = n if n <= self.system_rows else self.core_rows
-        cells = Partition.of(np.asarray(rows.values[:n] * scale), core)
-        limits = limits_of(problem.Y[:n]) if cells.cells > 1 else None
-        return CellProblem(rows, problem, cells, scale, self.system_rows, self.mix, splits, limits)
+        partition = Partition.of(np.asarray(rows.values[:n] * scale), core)
+        return CellProblem.of(rows, problem, partition, scale, self.system_rows, self.mix, splits)
 
     def by_metric(self, rows: Rows, problem: Problem, splits: Any = None) -> Callable[[Kernel], CellProblem]:
         """A function from kernels to their cells, which kernels of proportional widths share."""
@@ -68,12 +65,6 @@ class CellSizes:
             return known[metric]
 
         return cells_of
-
-
-def limits_of(Y: Array) -> Array:
-    """Least and largest value that a cell predicts: a tenth of the range of the targets beyond it."""
-    low, high = Y.min(axis=0), Y.max(axis=0)
-    return np.stack([low - _MARGIN * (high - low), high + _MARGIN * (high - low)])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -94,13 +85,9 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     _one_target = False
     _fewest: ClassVar[int] = 1
 
-    def _kernels(self) -> list[Any]:
-        """The kernels given."""
-        raise NotImplementedError
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = any(map(is_positive_only, self._kernels()))
+        tags.input_tags.positive_only = any(map(is_positive_only, given_kernels(self)))
         return tags
 
     def _sizes(self) -> CellSizes:
@@ -117,7 +104,7 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """Rows with weight, then the others, with targets less their mean; targets as given, and the order of rows."""
         owner = type(self).__name__
         self._validate()
-        X, y = check_input(self, self._kernels(), X, y, sparse=False, least=self._fewest)
+        X, y = check_input(self, given_kernels(self), X, y, sparse=False, least=self._fewest)
         weights = as_sample_weight(sample_weight, X)
         if weights is not None:
             check_weights(owner, weights)
@@ -211,9 +198,6 @@ class LocalModel(LocalCore):
     alpha: float = 1.0
     _: KW_ONLY
     kernel: Any = "gaussian"
-
-    def _kernels(self) -> list[Any]:
-        return [self.kernel]
 
     def _resolve(self, rows: Rows) -> tuple[Kernel, Array]:
         """The kernel and alpha that the arguments stand for, checked on some rows."""
@@ -460,15 +444,15 @@ class LocalRidge(LocalNumbers, LocalModel):
         settings = [kernel, alpha, sizes.core_rows, sizes.system_rows, sizes.mix, bool(self.fit_intercept)]
         place = check_folder(self.folder, fingerprint(source.identity(), settings))
         progress = Progress("sorting rows by cell", source.rows, int(self.verbose), "rows")
-        table = sort_rows(source, sample, scale, (sizes.core_rows, sizes.system_rows), place, progress.step)
-        check_size(f"y of {type(self).__name__}", table.Y)
-        problem = Problem(table.Y, table.weights, bool(self.fit_intercept)).subtract_mean()
-        values, limits = Rows(table.values, source.names), limits_of(problem.Y) if table.partition.cells > 1 else None
-        cells = CellProblem(values, problem, table.partition, scale, sizes.system_rows, sizes.mix, None, limits)
-        progress = Progress("solving cells", table.partition.cells, int(self.verbose))
+        both = sizes.core_rows, sizes.system_rows
+        values, partition, Y, weights, order = sort_rows(source, sample, scale, both, place, progress.step)
+        check_size(f"y of {type(self).__name__}", Y)
+        problem = Problem(Y, weights, bool(self.fit_intercept)).subtract_mean()
+        cells = CellProblem.of(Rows(values, source.names), problem, partition, scale, sizes.system_rows, sizes.mix)
+        progress = Progress("solving cells", partition.cells, int(self.verbose))
         fitted = solve_in_folder(cells, kernel, float(alpha), place, progress.step)
         self._one_target = source.targets_1d
-        self.publish(fitted, table.numbers, int(source.rows or 0))
+        self.publish(fitted, order, int(source.rows or 0))
         warn_if_ill(type(self).__name__, self.condition_, of="predictions", digits=self.digits_)
         return self
 
@@ -507,16 +491,10 @@ class LocalRidge(LocalNumbers, LocalModel):
         table, before = take_rows(old.cells.rows, old.cells.problem, np.arange(n))
         weights = None if before.weights is None else np.concatenate([before.weights, np.ones(len(Y))])
         problem = replace(before, Y=np.concatenate([before.Y, Y - before.centre]), weights=weights)
-        limits = None if old.cells.limits is None else limits_of(problem.Y)
-        cells = replace(
-            old.cells,
-            rows=Rows(np.concatenate([table.values, rows]), table.names),
-            problem=problem,
-            partition=old.cells.partition.with_points(rows * old.cells.scale),
-            splits=None,
-            limits=limits,
-        )
-        same = old.cells.splits is None and np.array_equal(limits, old.cells.limits)  # type: ignore[arg-type]
+        grown = Rows(np.concatenate([table.values, rows]), table.names)
+        partition = old.cells.partition.with_points(rows * old.cells.scale)
+        cells = CellProblem.of(grown, problem, partition, old.cells.scale, old.cells.system_rows, old.cells.mix)
+        same = old.cells.splits is None and np.array_equal(cells.limits, old.cells.limits)  # type: ignore[arg-type]
         found = copy.copy(self)
         fitted = LocalFit.of(cells, old.kernel, old.alpha, before=old if same else None)
         found.publish(fitted, np.arange(len(cells.rows)))

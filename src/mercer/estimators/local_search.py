@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.folds import Folds, Split, draw
 from mercer.data.rows import AlphaLike, Array, ClassWeight, PerRow, Rows, ScoringLike, Seed, SplitsLike, XLike, YLike
-from mercer.estimators.base import is_tuned, listed_kernels
+from mercer.estimators.base import is_tuned
 from mercer.estimators.local import (
     LocalCore,
     LocalLabels,
@@ -48,9 +48,6 @@ class LocalSearch(LocalCore):
     _fewest: ClassVar[int] = 2
     _words: list[str] = field(init=False)  # of the summary, which files keep
     _model: ClassVar[Any]
-
-    def _kernels(self) -> list[Any]:
-        return listed_kernels(self.kernels)
 
     def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None) -> Self:
         """Compare candidates on a sample of their cells, and solve all cells of the best one.
@@ -99,25 +96,18 @@ class LocalSearch(LocalCore):
         """The splits, in the order of rows as given; None for leave-one-out of single rows."""
         if self.cv is None and groups is None:
             return None
-        return draw(
-            self.cv, X, y, repeats=self.repeats, groups=groups, random_state=self.random_state,
-            classifier=is_classifier(self),
-        )  # fmt: skip
+        classifier, seed = is_classifier(self), self.random_state
+        return draw(self.cv, X, y, classifier=classifier, repeats=self.repeats, groups=groups, random_state=seed)
 
     def _by_repeat(self, order: Array) -> Array:
         """Held-out predictions of all rows for each repeat."""
-        held_out, repeats = self.fitted_.held_out, []
-        if held_out.ndim == 2:
-            repeats = [held_out]
-        else:
-            ends = np.cumsum([len(repeat) for repeat in self.folds_.repeats])[:-1]
-            for part in np.split(held_out, ends):  # of rows that are tested again in one repeat, the last time
-                found = np.full(held_out.shape[1:], np.nan)
-                for values in part:
-                    found = np.where(np.isnan(values), found, values)
-                repeats.append(found)
-        table = np.empty((len(repeats), *held_out.shape[-2:]))
-        table[:, order] = repeats
+        held_out, parts = self.fitted_.held_out, [self.fitted_.held_out[None]]
+        if held_out.ndim == 3:
+            parts = np.split(held_out, np.cumsum([len(repeat) for repeat in self.folds_.repeats])[:-1])
+        table = np.full((len(parts), *held_out.shape[-2:]), np.nan)
+        for repeat, part in zip(table, parts, strict=True):
+            for values in part:  # of rows that are tested again in one repeat, the last time
+                repeat[order] = np.where(np.isnan(values), repeat[order], values)
         return table[:, :, 0] if table.shape[2] == 1 else table
 
     def _verify(self, rng: np.random.Generator) -> float:

@@ -35,6 +35,7 @@ from mercer.solvers.problem import Problem, take_rows
 
 _WORTH_A_THREAD = 40_000  # kernel values for the new rows of a cell, on the average: below, threads wait for each other
 _ROUTED = 65_536  # rows that are routed to their cells at a time
+_MARGIN = 0.1  # of the range of the targets, beyond which no cell predicts
 ENOUGH_RESIDUALS = 200  # in one system, for intervals of a width of their own
 
 
@@ -147,6 +148,18 @@ class CellProblem:
     mix: int
     splits: Sequence[Split] | None = None
     limits: Array | None = None
+
+    @classmethod
+    def of(
+        cls, rows: Rows, problem: Problem, partition: Partition, scale: Array, system_rows: int, mix: int,
+        splits: Sequence[Split] | None = None,
+    ) -> CellProblem:  # fmt: skip
+        """With limits that are a tenth of the range of the targets beyond it; one cell alone has none."""
+        limits = None
+        if partition.cells > 1:
+            low, high = (at(problem.Y[: len(partition.points)], axis=0) for at in (np.min, np.max))
+            limits = np.stack([low - _MARGIN * (high - low), high + _MARGIN * (high - low)])
+        return cls(rows, problem, partition, scale, system_rows, mix, splits, limits)
 
     def clip(self, values: Array) -> Array:
         """Predictions within the limits."""
@@ -358,20 +371,19 @@ class LocalFit:
         solutions: dict[int, CellSolution] = {}
 
         def solve(cell: int) -> None:
-            mine, system = cells.answered_rows(cell), cells.partition.system(cell, cells.system_rows)
-            old = None if before is None else before.solutions[cell]
-            if (
-                before is not None and old is not None and len(old.held_out) == len(mine)
-                and np.array_equal(before.cells.answered_rows(cell), mine)
-                and np.array_equal(np.sort(old.members), np.sort(system))
-            ):  # fmt: skip
-                solutions[cell] = old
-            else:
-                solutions[cell] = CellSystem(cells, cell, kernel).at(alpha, last=True)
+            old = None if before is None else before._solution_for(cells, cell)  # noqa: SLF001 - of this class
+            solutions[cell] = CellSystem(cells, cell, kernel).at(alpha, last=True) if old is None else old
             step()
 
         run(solve, range(cells.partition.cells))
         return cls(kernel, alpha, cells, [solutions[cell] for cell in range(cells.partition.cells)])
+
+    def _solution_for(self, cells: CellProblem, cell: int) -> CellSolution | None:
+        """The solution of a cell if it has, and answers, the same rows among other cells."""
+        old, mine = self.solutions[cell], cells.answered_rows(cell)
+        same = len(old.held_out) == len(mine) and np.array_equal(self.cells.answered_rows(cell), mine)
+        system = cells.partition.system(cell, cells.system_rows)
+        return old if same and np.array_equal(np.sort(old.members), np.sort(system)) else None
 
     @property
     def weights(self) -> Array | None:
@@ -410,11 +422,8 @@ class LocalFit:
 
     def refit_row(self, row: int, split: int | None) -> Array:
         """The held-out prediction of a row, from refits of the cells that answer it; what closed forms must equal."""
-        cells, out = self.cells, np.zeros(len(self.cells.rows), dtype=bool)
-        if split is None:
-            out[row] = True
-        else:
-            out = ~cells.train_marks[split]
+        cells = self.cells
+        out = np.arange(len(cells.rows)) == row if split is None else ~cells.train_marks[split]
         answers, weights = cells.partition.answers(cells.rows.values[[row]] * cells.scale, cells.mix)
         total = np.zeros(cells.problem.Y.shape[1])
         for cell, weight in zip(answers[0], weights[0], strict=True):
@@ -452,9 +461,8 @@ class LocalFit:
 
         def answer(cell: int, new: Rows) -> Array:
             solution = self.solutions[cell]
-            rows = Rows(
-                table.values[solution.members], table.names, self.cells.partition.centres[cell] / self.cells.scale
-            )
+            centre = self.cells.partition.centres[cell] / self.cells.scale
+            rows = Rows(table.values[solution.members], table.names, centre)
             return self.cells.clip(times(self.kernel, new, rows, solution.dual) + solution.constant)
 
         return self._mean_answer(X, answer) + self.cells.problem.centre

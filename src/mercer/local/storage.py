@@ -13,7 +13,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,7 +30,6 @@ from mercer.runtime.disk import SourceStamp, check_path, write_whole
 from mercer.streaming.blocks import Block, Source
 
 LEAF_ROWS = 65_536  # rows of a leaf of the first splits, about, and rows that are read at a time
-_PIECE = 2**24  # bytes that are read at a time
 _UNEVEN = 4  # times the rows of a core that the largest one may have
 _STAMP = "fit.txt"  # the fingerprint of the fit that a folder belongs to
 _FORM = 1  # of the partition and of the files; another one is another fit
@@ -68,27 +66,6 @@ class MappedRows:
         return np.asarray(self[:], dtype=dtype)
 
 
-@dataclass(frozen=True, eq=False)
-class SortedRows:
-    """Rows in the order of their cells.
-
-    Attributes
-    ----------
-    values : MappedRows
-        The rows.
-    Y, weights, numbers : ndarray of shape (n, t), (n,) or None, and (n,)
-        Targets, weights, and the number that each row has in the table.
-    partition : Partition
-        Splits and cores; row i of these rows is its row i.
-    """
-
-    values: MappedRows
-    Y: Array
-    weights: Array | None
-    numbers: Array
-    partition: Partition
-
-
 def check_folder(path: object, mark: str, what: str = "folder") -> Path:
     """A directory for this fit, made if it is not there; one of another fit, or of other files, is refused.
 
@@ -113,7 +90,7 @@ def check_folder(path: object, mark: str, what: str = "folder") -> Path:
 
 def sort_rows(
     source: Source, sample: Block, scale: Array, sizes: tuple[int, int], folder: Path, step: Callable[[int], None]
-) -> SortedRows:
+) -> tuple[MappedRows, Partition, Array, Array | None, Array]:
     """Write the rows of a table to a folder in the order of their cells, or take what an earlier run has written.
 
     Rows of weight zero are left out.
@@ -130,6 +107,13 @@ def sort_rows(
         Where to.
     step : callable
         Is told how many rows were read.
+
+    Returns
+    -------
+    values, partition : MappedRows, Partition
+        The rows, and their splits and cores.
+    Y, weights, numbers : ndarray of shape (n, t), (n,) or None, and (n,)
+        Targets, weights, and the number that each row has in the table.
     """
     tree, rows, width = folder / "tree.npz", folder / "rows.bin", source.width
     if tree.exists():
@@ -145,11 +129,10 @@ def sort_rows(
         for leaf in folder.glob("leaf-*.bin"):
             leaf.unlink()
     n = len(arrays["numbers"])
-    columns, thresholds, starts, *around = (arrays[name] for name in _TREE)
     points: Any = MappedRows(rows, (n, width), scale)
-    partition = Partition(points, columns, thresholds, np.arange(n), starts, *around)
+    partition = Partition(points, order=np.arange(n), **{name: arrays[name] for name in _TREE})
     weights = arrays["weights"] if (arrays["weights"] != 1.0).any() else None
-    return SortedRows(MappedRows(rows, (n, width)), arrays["Y"], weights, arrays["numbers"], partition)
+    return MappedRows(rows, (n, width)), partition, arrays["Y"], weights, arrays["numbers"]
 
 
 def _sort_leaves(
@@ -169,16 +152,7 @@ def _sort_leaves(
         file.flush()
         os.fsync(file.fileno())
     arrays = _join_leaves(parts, (columns, thresholds), levels, n if n <= system_rows else core_rows)
-    return arrays | {"checksum": np.array(_checksum(path))}
-
-
-def _checksum(path: Path) -> int:
-    """CRC-32 of a file."""
-    found = 0
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            found = zlib.crc32(piece, found)
-    return found
+    return arrays | {"checksum": np.array(zlib.crc32(np.memmap(path, np.uint8, "r").data))}
 
 
 def _write_leaves(
@@ -213,7 +187,7 @@ def _sort_leaf(table: Array, source: Source, scale: Array, levels: int, file: Bi
     cores, columns, thresholds = split(points, levels)
     order = np.concatenate(cores)
     file.write(np.ascontiguousarray(table[order, :width]).tobytes())
-    around = dict(zip(("centres", "low", "high"), boxes(points, cores), strict=True))
+    around = dict(zip(_TREE[3:], boxes(points, cores), strict=True))
     sizes = np.array([len(core) for core in cores])
     return {"columns": columns, "thresholds": thresholds, "sizes": sizes, "beside": table[order, width:]} | around
 
@@ -222,23 +196,19 @@ def _join_leaves(
     leaves: list[dict[str, Array]], splits: tuple[Array, Array], levels: int, core_rows: int
 ) -> dict[str, Array]:
     """The tree of all splits, level by level, and what is known of the sorted rows."""
-    names = ("sizes", "beside", "centres", "low", "high")
-    sizes, beside, centres, low, high = (np.concatenate([leaf[name] for leaf in leaves]) for name in names)
+    names = ("sizes", "beside", *_TREE[3:])
+    sizes, beside, *around = (np.concatenate([leaf[name] for leaf in leaves]) for name in names)
     if max(sizes) > _UNEVEN * core_rows:
         words = f"Too many rows have equal values: a cell of about {core_rows} rows would have {max(sizes)}."
         raise InputError(f"{words} Load the table, and fit it without folder=.")
     nodes = [(leaf, slice(2**level - 1, 2 ** (level + 1) - 1)) for level in range(levels) for leaf in leaves]
-    return {
-        "columns": np.concatenate([splits[0], *(leaf["columns"][part] for leaf, part in nodes)]).astype(np.intp),
-        "thresholds": np.concatenate([splits[1], *(leaf["thresholds"][part] for leaf, part in nodes)]),
-        "starts": np.cumsum([0, *sizes]),
-        "centres": centres,
-        "low": low,
-        "high": high,
-        "Y": np.ascontiguousarray(beside[:, :-2]),
-        "weights": np.ascontiguousarray(beside[:, -2]),
-        "numbers": beside[:, -1].astype(np.intp),
-    }
+    columns, thresholds = (
+        np.concatenate([first, *(leaf[name][part] for leaf, part in nodes)])
+        for name, first in zip(("columns", "thresholds"), splits, strict=True)
+    )
+    Y, weights = np.ascontiguousarray(beside[:, :-2]), np.ascontiguousarray(beside[:, -2])
+    tree = columns.astype(np.intp), thresholds, np.cumsum([0, *sizes]), *around
+    return dict(zip(_TREE, tree, strict=True)) | {"Y": Y, "weights": weights, "numbers": beside[:, -1].astype(np.intp)}
 
 
 def _write_arrays(path: Path, arrays: dict[str, Array]) -> None:
@@ -256,7 +226,7 @@ def _read_arrays(folder: Path) -> dict[str, Array]:
     with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile):
         with np.load(folder / "tree.npz", allow_pickle=False) as held:
             arrays = {name: held[name] for name in held.files}
-        if int(arrays["checksum"]) == _checksum(folder / "rows.bin"):
+        if int(arrays["checksum"]) == zlib.crc32(np.memmap(folder / "rows.bin", np.uint8, "r").data):
             return arrays
     raise InputError(f"The folder {str(folder)!r} was changed. Use another folder.")
 
@@ -289,9 +259,8 @@ class SolutionFile(Sequence[CellSolution]):
         self._path, self._mark = path, zlib.crc32(mark.encode("ascii"))
         self._head = [("size", "<i8"), ("condition", "<f8"), ("constant", "<f8", (t,)), ("members", "<i8", (largest,)),
                       ("dual", "<f8", (largest, t))]  # fmt: skip
-        self._splits = 0 if cells.splits is None else len(cells.splits)
-        self._answered, self._targets = np.diff(cells.answer_order[1]), t
-        sizes = np.dtype(self._head).itemsize + 8 * ((self._splits + 1) * t * self._answered + 1)
+        self._answered, self._shape = np.diff(cells.answer_order[1]), (len(cells.splits or ()) + 1, t)
+        sizes = np.dtype(self._head).itemsize + 8 * (math.prod(self._shape) * self._answered + 1)
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
         with _telling(path, "written"):
             path.touch()
@@ -299,7 +268,7 @@ class SolutionFile(Sequence[CellSolution]):
 
     def _record(self, cell: int) -> np.dtype[Any]:
         """The form of the record of a cell: its predictions without each split come before those without each row."""
-        shape = (self._splits + 1, int(self._answered[cell]), self._targets)
+        shape = self._shape[0], int(self._answered[cell]), self._shape[1]
         return np.dtype([*self._head, ("held_out", "<f8", shape), ("checksum", "<i8")])
 
     def __len__(self) -> int:
