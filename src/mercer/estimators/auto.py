@@ -274,11 +274,10 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         lines += stability_words(getattr(self, "fold_errors_", np.empty((0, 1))), len(committee.held_out))
         shown = [f"{printable(name)} {plain(value, 2)}" for name, value in self.relevance().items()]
         listed = ", ".join([*shown[:8], *["..."] * (len(shown) > 8)])
-        relevance = (
-            f"Columns by relevance (rise of the error when permuted): {listed}." if shown else "No column varies."
-        )
+        by_rise = f"Columns by relevance (rise of the error when permuted): {listed}."
+        lines.append(by_rise if shown else "No column varies.")
         head = f"; widths tuned on {committee.tuned_on} rows. {self.loss_words}"
-        return head, f"Estimated error {error}", baseline, [*lines, relevance]
+        return head, f"Estimated error {error}", baseline, lines
 
     def unit(self) -> float:
         """The standard deviation of one target, or of its logarithms; 1 for several."""

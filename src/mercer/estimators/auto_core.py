@@ -302,7 +302,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
             def losses(rows: Array, models: list[KernelRidge] = models, test: Array = test) -> Array:
                 votes = [np.reshape(model.predict(rows), (len(rows), -1)) for model in models]
-                return self._losses(np.tensordot(shares, votes, axes=1), self._Y[test])
+                return np.asarray(self._losses(np.tensordot(shares, votes, axes=1), self._Y[test]))
 
             parts.append(HeldOutPart(test, losses))
         return parts
@@ -310,10 +310,8 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _member_table(self) -> str:
         tried = [(member, member.status, ", ".join(member.bounds)) for member in self.committee_.tried]
         tried += [(member, "as given", "") for member in getattr(self, "extra_", ())]
-        rows = [
-            ["->" * (m.weight > 0), m.name, f"{m.weight:.2f}", f"{m.error * self.unit():.4g}", *how]
-            for m, *how in tried
-        ]
+        unit = self.unit()
+        rows = [["->" * (m.weight > 0), m.name, f"{m.weight:.2f}", f"{m.error * unit:.4g}", *how] for m, *how in tried]
         return text_table(["", "member", "weight", self.error_title(), "tuning", "on a bound"], rows)
 
     @property

@@ -116,14 +116,10 @@ def lowers_loss(name: str, y: Array, before: Array, after: Array, clusters: Arra
     """
     loss: Loss = LOSSES[name]()
     least = 0.5 * float(y[y > 0].min())
-
-    def losses(predicted: Array) -> Array:
-        return loss.rows(y, np.log(np.maximum(predicted, least))[:, None])
-
-    gains = np.column_stack([losses(before) - losses(after), (before - y) ** 2 - (after - y) ** 2])
+    worse, better = (loss.rows(y, np.log(np.maximum(each, least))[:, None]) for each in (before, after))
+    gains = np.column_stack([worse - better, (before - y) ** 2 - (after - y) ** 2])
     deviance, square = paired(gains, clusters=clusters)
-    better = bool(np.mean((after - y) ** 2) < y.var())
-    return better and bool(deviance > 1.0 and square > -0.5)
+    return bool(np.mean((after - y) ** 2) < y.var() and deviance > 1.0 and square > -0.5)
 
 
 def root_mean_square(residuals: Array, clusters: Array | None = None) -> tuple[Array, Array]:
@@ -197,11 +193,10 @@ def tuning_factor(n: int, clusters: Array | None, *, ordered: bool) -> float:
 
 def stability_words(by_fold: Array, rows: int) -> list[str]:
     """A line where large folds disagree about the error by more than a factor of 1.5."""
-    if len(by_fold) < 2 or by_fold.shape[1] > 1 or rows < _LARGE * len(by_fold):
+    small = len(by_fold) < 2 or by_fold.shape[1] > 1 or rows < _LARGE * len(by_fold)
+    if small or by_fold.max() <= _UNSTABLE * by_fold.min():
         return []
     low, high = float(by_fold.min()), float(by_fold.max())
-    if high <= _UNSTABLE * low:
-        return []
     return [f"The error estimate is unstable: single folds estimate {numbers_text(low, 3)} to {numbers_text(high, 3)}."]
 
 
