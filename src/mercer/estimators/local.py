@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import KeywordHints, as_numbers, check_alpha, check_size, check_weights
 from mercer.data.rows import Array, ClassWeight, File, PerRow, Rows, XLike, YLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators.base import set_kernel_params, warn_if_not_mercer
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, coverage_of
 from mercer.estimators.intervals import ResidualScale, check_levels
-from mercer.estimators.nystroem_base import check_columns, given_kernels, need_targets
+from mercer.estimators.nystroem_base import check_columns, check_numeric, given_kernels, need_targets
 from mercer.estimators.parameters import is_positive_only, resolve, validate
 from mercer.estimators.search_core import warn_if_ill
 from mercer.estimators.targets import CalibratedMixin, Targets, Temperature
@@ -96,9 +96,8 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _validate(self) -> None:
         """Raise an error if a parameter is not what it must be."""
         validate(self)
-        if self.core_rows > self.system_rows:
-            must_be = f"at least core_rows, {self.core_rows}"
-            raise InputError(sentence(f"system_rows of {type(self).__name__}", must_be, self.system_rows))
+        what, must_be = f"system_rows of {type(self).__name__}", f"at least core_rows, {self.core_rows}"
+        refuse_if(self.core_rows > self.system_rows, what, must_be, self.system_rows)
 
     def prepare(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Rows, Problem, Targets, Array]:
         """Rows with weight, then the others, with targets less their mean; targets as given, and the order of rows."""
@@ -114,13 +113,6 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         order = np.concatenate([whole.used_rows, whole.unused_rows])
         rows, problem = take_rows(Rows(X, getattr(self, "feature_names_in_", None)), whole, order)
         return rows, problem.subtract_mean(), targets, order
-
-    def _refuse(self, kernel: Kernel, rows: Rows) -> None:
-        """Raise an error for kernels that do not take rows of numbers."""
-        if kernel.kind in ("gram", "objects"):
-            what, way_out = f"kernel of {type(self).__name__}", "Use KernelRidge for this kernel."
-            raise InputError(sentence(what, "a kernel for numeric rows", repr(kernel), way_out))
-        kernel.check(rows)
 
     def _promise(self, rows: Rows, targets: int, splits: int) -> None:
         """Raise an error if the model does not fit in memory."""
@@ -202,7 +194,7 @@ class LocalModel(LocalCore):
     def _resolve(self, rows: Rows) -> tuple[Kernel, Array]:
         """The kernel and alpha that the arguments stand for, checked on some rows."""
         kernel = resolve(type(self).__name__, self.kernel, rows.width)
-        self._refuse(kernel, rows)
+        check_numeric(type(self).__name__, kernel, rows)
         warn_of_scales([kernel], rows)
         warn_if_not_mercer(kernel)
         return kernel, check_alpha(type(self).__name__, self.alpha, 1)
@@ -484,8 +476,8 @@ class LocalRidge(LocalNumbers, LocalModel):
         if given is None or not np.isfinite(given).all():
             raise InputError(sentence("y of with_rows", must_be, repr(y)[:60]))
         Y = given.reshape(-1, 1) if self._one_target and given.ndim == 1 else given
-        if Y.shape != (len(rows), old.cells.problem.Y.shape[1]):
-            raise InputError(sentence("y of with_rows", must_be, f"shape {given.shape}"))
+        wrong = Y.shape != (len(rows), old.cells.problem.Y.shape[1])
+        refuse_if(wrong, "y of with_rows", must_be, f"shape {given.shape}")
         check_size("y of with_rows", Y)
         n = len(old.cells.partition.points)  # rows of weight zero are left behind
         table, before = take_rows(old.cells.rows, old.cells.problem, np.arange(n))

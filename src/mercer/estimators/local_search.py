@@ -21,6 +21,7 @@ from mercer.estimators.local import (
     LocalRidge,
     LocalRidgeClassifier,
 )
+from mercer.estimators.nystroem_base import check_numeric
 from mercer.kernels import Kernel
 from mercer.local.search import LocalCandidates, LocalPlan, tuned_kernels
 from mercer.selection.ladders import resolve_alphas, resolve_kernels, warn_of_scales
@@ -126,7 +127,7 @@ class LocalSearch(LocalCore):
             return tuned_kernels(rows, problem, seed)
         kernels = resolve_kernels(self.kernels, rows)
         for kernel in kernels:
-            self._refuse(kernel, rows)
+            check_numeric(type(self).__name__, kernel, rows)
         warn_of_scales(kernels, rows)
         return [(kernel, 1.0 if self.alphas is not None else start_alpha(kernel, rows, problem)) for kernel in kernels]
 

@@ -141,7 +141,6 @@ class NystroemCore(StreamingEstimator):
         return self._fit_pass(X, y, sample_weight, more=False)
 
     def _fit_pass(self, X: XLike, y: YLike, sample_weight: PerRow, *, more: bool) -> Self:
-        self._begin()
         source = self._open(X, y, sample_weight)
         with np.errstate(under="ignore"):
             search, _ = self._settle(source, more=more)

@@ -77,19 +77,13 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.positive_only = any(map(is_positive_only, given_kernels(self)))
         return tags
 
-    def _begin(self) -> None:
-        """Forget what an earlier fit found."""
-        forget(self)
-        for name in ("_state", "_search", "_dual"):
-            self.__dict__.pop(name, None)
-
     def _validate(self) -> None:
         check_backend(self.backend)
         validate(self)
-        if self.checkpoint is not None and not is_whole(self.random_state):
-            what, got = f"random_state of {type(self).__name__}", repr(self.random_state)[:40]
-            way_out = "Without a seed the next run would draw other landmarks and folds, and could not resume."
-            raise InputError(sentence(what, "an integer when checkpoint is given", got, way_out))
+        seedless = self.checkpoint is not None and not is_whole(self.random_state)
+        what, got = f"random_state of {type(self).__name__}", repr(self.random_state)[:40]
+        way_out = "Without a seed the next run would draw other landmarks and folds, and could not resume."
+        refuse_if(seedless, what, "an integer when checkpoint is given", got, way_out)
 
     def predict(self, X: XLike) -> Array:
         """Predict numbers, or labels, block by block; only the predictions are held.
@@ -128,10 +122,16 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _open(
         self, X: XLike, y: YLike, weights: PerRow = None, groups: PerRow = None, *, reset: bool = True, least: int = 1
     ) -> Source:
-        """X and y as a source; the estimator gets, or is held to, the number and names of columns."""
+        """X and y as a source; the estimator gets, or is held to, the number and names of columns.
+
+        `reset`: of a new fit, which forgets what an earlier one found.
+        """
         labels = self._classifies
         if reset:
-            self.__dict__.pop("encoder_", None)
+            forget(self)
+            for name in ("_state", "_search", "_dual"):
+                self.__dict__.pop(name, None)
+            self._validate()  # before the table is read
         encoder = getattr(self, "encoder_", None)
         if isinstance(X, str | os.PathLike) and is_named_table(table_path(os.fspath(X))):
             encoded = _open_encoded(self, X, RolesGiven(y, weights, groups, labels), encoder, reset=reset)
@@ -166,21 +166,17 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
         Beside the search, a function that makes the same search of other kernels and alphas.
         """
-        self._validate()
         owner = type(self).__name__
         choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
         sample = draw_sample(source, choice, self._kernel_count(), folds, seed, self.backend)
         n, rows = int(source.rows or 0), Rows(sample.X, self._names())
         ranked = rank_words(source, sample, folds, seed, self.backend) if folds > 1 else None
         targets: SummedTargets = self._find_labels(source) if self._classifies else numbers_of(sample)
-        Y = None if sample.Y is None else targets.table(sample.Y)
-        problem = Problem(np.zeros((len(rows), 1)) if Y is None else Y, sample.weights, bool(self.fit_intercept))
+        Y = np.zeros((len(rows), 1)) if sample.Y is None else targets.table(sample.Y)
+        problem = Problem(Y, sample.weights, bool(self.fit_intercept))
         kernels = self._resolve_kernels(rows, problem)
         for kernel in kernels:
-            if kernel.kind in ("gram", "objects"):
-                way_out = "Use KernelRidge for this kernel."
-                raise InputError(sentence(f"kernel of {owner}", "a kernel for numeric rows", repr(kernel), way_out))
-            kernel.check(rows)
+            check_numeric(owner, kernel, rows)
         warn_of_scales(kernels, rows)
         alphas = self._resolve_alphas(kernels, rows, n, len(targets.offset))
         count, intercept = choice.count(n, len(kernels), folds), bool(self.fit_intercept)
@@ -198,6 +194,14 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
             )  # fmt: skip
 
         return search_of(kernels, alphas), search_of
+
+
+def check_numeric(owner: str, kernel: Kernel, rows: Rows) -> None:
+    """Raise an error for kernels that do not take these rows of numbers."""
+    if kernel.kind in ("gram", "objects"):
+        way_out = "Use KernelRidge for this kernel."
+        raise InputError(sentence(f"kernel of {owner}", "a kernel for numeric rows", repr(kernel), way_out))
+    kernel.check(rows)
 
 
 def given_kernels(estimator: Estimator) -> list[Any]:

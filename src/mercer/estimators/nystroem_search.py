@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.folds import Folds
 from mercer.data.rows import AlphaLike, Array, PerRow, Rows, ScoringLike, XLike, YLike
-from mercer.errors import EdgeOfGridWarning, InputError, sentence, warn
+from mercer.errors import EdgeOfGridWarning, InputError, refuse_if, warn
 from mercer.estimators.base import is_tuned, listed_kernels, warn_if_not_mercer
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
 from mercer.estimators.nystroem_base import StreamingEstimator, seed_of, warn_if_landmarks_lost
@@ -62,14 +62,12 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
 
     def _validate(self) -> None:
         super()._validate()
-        least = 3 if self.nested else 2
-        if not is_whole(self.cv, least):
-            way_out = "Splitters are not supported: rows are assigned to folds by a hash."
-            must_be = f"a number of folds of at least {least}"
-            raise InputError(sentence(f"cv of {type(self).__name__}", must_be, repr(self.cv), way_out))
+        owner, least = type(self).__name__, 3 if self.nested else 2
+        must_be = f"a number of folds of at least {least}"
+        way_out = "Splitters are not supported: rows are assigned to folds by a hash."
+        refuse_if(not is_whole(self.cv, least), f"cv of {owner}", must_be, repr(self.cv), way_out)
 
         if resolve_scoring(self.scoring, classifier=self._classifies).weighted:
-            owner = type(self).__name__
             raise InputError(
                 f"scoring of {owner} requests sample_weight; {owner} does not pass sample_weight to scorers. Use a "
                 "scorer without sample_weight."
@@ -78,32 +76,22 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
     def _resolve_kernels(self, rows: Rows, problem: Problem) -> list[Kernel]:
         if not is_tuned(self):
             return resolve_kernels(self.kernels, rows)
-        if not len(problem.used_rows):
-            must_be = "positive for at least one row"
-            raise InputError(sentence(f"sample_weight of {type(self).__name__}", must_be, "only zeros"))
+        what, must_be = f"sample_weight of {type(self).__name__}", "positive for at least one row"
+        refuse_if(not len(problem.used_rows), what, must_be, "only zeros")
         used, some = take_rows(rows, problem, problem.used_rows)
         centred = replace(some, intercept=True).subtract_mean()
         tuned = [kernel for kernel, _ in tuned_kernels(used, centred, seed_of(self.random_state))]
         found = [*tuned[: _TUNED - 1], times_width(tuned[0], 2.0)]
-        return found if self.fit_intercept else [kernel + Constant(self._level(centred)) for kernel in found]
-
-    @staticmethod
-    def _level(centred: Problem) -> float:
-        """Value of the constant kernel that stands for an intercept: the squared mean of y over its variance, about."""
+        if self.fit_intercept:
+            return found
+        # a constant kernel in place of an intercept: about the squared mean of y over its variance
         spread = np.sqrt(np.mean(centred.Y**2, axis=0))
         ratio = np.abs(centred.centre) / np.where(spread > 0, spread, 1.0)
-        return float(np.clip(np.max(ratio) ** 2, 1.0, _LARGEST_LEVEL))
+        level = float(np.clip(np.max(ratio) ** 2, 1.0, _LARGEST_LEVEL))
+        return [kernel + Constant(level) for kernel in found]
 
     def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
         return resolve_alphas(self.alphas, kernels, rows, n)
-
-    def _open_search(
-        self, X: XLike, y: YLike, sample_weight: PerRow, groups: PerRow
-    ) -> tuple[StreamedSearch, Callable[[list[Kernel], Array], StreamedSearch]]:
-        self._begin()
-        self._validate()  # before the table is read
-        source = self._open(X, y, sample_weight, groups, least=2)
-        return self._settle(source, int(self.cv))
 
     def fit(self, X: XLike, y: YLike = None, sample_weight: PerRow = None, groups: PerRow = None) -> Self:
         """Draw landmarks, read all rows once or a few times, and keep the best candidate.
@@ -125,7 +113,8 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         self
         """
         with np.errstate(under="ignore"):
-            search, found, k, a = self._run_search(*self._open_search(X, y, sample_weight, groups))
+            source = self._open(X, y, sample_weight, groups, least=2)
+            search, found, k, a = self._run_search(*self._settle(source, int(self.cv)))
             self.best_estimator_ = self._winner(search, found, k, a)
         if self._classifies:
             self.classes_ = self.best_estimator_.classes_ = search.targets.classes  # type: ignore[union-attr]
@@ -242,7 +231,8 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
             Prints as a table.
         """
         fresh = copy.copy(self)  # so that nothing looks fitted that is not
-        return fresh._open_search(X, y, sample_weight, groups)[0].plan(rates)  # noqa: SLF001 - a copy of itself
+        source = fresh._open(X, y, sample_weight, groups, least=2)  # noqa: SLF001 - a copy of itself
+        return fresh._settle(source, int(self.cv))[0].plan(rates)  # noqa: SLF001
 
     def _html_repr(self) -> str:
         return summary_below(super()._html_repr(), self, "best_estimator_")
