@@ -175,12 +175,11 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         if self.loss_ == "log":
             sums = (np.exp(self.centre_ + self.scale_ * each).sum(axis=0) for each in (truth, held))
             self.log_factor_ = self._one(np.divide(*sums), y)
-        residuals = (
-            self.scale_ * (held - truth) if self.loss_ == "squared" else self.in_units(held) - self._truth(truth)
-        )
+        squared = self.loss_ == "squared"
+        residuals = self.scale_ * (held - truth) if squared else self.in_units(held) - self._truth(truth)
         error, spread = (factor * each for each in root_mean_square(residuals, clusters))
         self.fold_errors_ = fold_errors(residuals, committee)
-        if committee.base is not None and self.loss_ == "squared":
+        if committee.base is not None and squared:
             self.baseline_ = self._one(self.scale_ * np.sqrt(np.mean(committee.base**2, axis=0)), y)
         factor_of_few = tuning_factor(len(held), clusters, ordered=committee.base is not None)
         spread = error_spread(spread, self.fold_errors_, factor_of_few)

@@ -355,15 +355,14 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     def _left_out_columns(self) -> list[str]:
         """A line for each column and member that is not as it might be, and for rows that were left out."""
-        lines = [getattr(self, "copies_", "")] if getattr(self, "copies_", "") else []
+        lines = [getattr(self, "copies_", "")] * bool(getattr(self, "copies_", ""))
         clusters = self.committee_.clusters
         count = _ENOUGH if clusters is None else len(np.unique(clusters))
         if count < _ENOUGH:
             what = "blocks of time" if self._ordered else "groups"
             lines.append(f"The standard error is that of only {count} {what}, and itself uncertain.")
-        lines += [
-            f"Left out: {printable(c.name)} ({printable(c.why)})." for c in self.encoder_.columns_ if not c.outputs
-        ]
+        unused = (column for column in self.encoder_.columns_ if not column.outputs)
+        lines += [f"Left out: {printable(column.name)} ({printable(column.why)})." for column in unused]
         for member, model in zip(self.members_, self.models_, strict=True):
             digits = correct_digits(model)
             if digits < _DIGITS:

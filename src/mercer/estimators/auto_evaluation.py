@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, LeakageWarning, sentence, warn
+from mercer.errors import InputError, LeakageWarning, refuse_if, sentence, warn
 from mercer.estimators.targets import class_numbers
 from mercer.selection.outcome import numbers_text
 from mercer.selection.table import mean_with_error
@@ -80,21 +80,17 @@ def check_loss(name: Any, y: Array, what: str, *, ordered: bool = False, extra: 
     ordered, extra : bool, default=False
         Whether folds follow in time, and whether other estimators are in the committee.
     """
-    if not isinstance(name, str) or name not in LOSS_NAMES:
-        raise InputError(sentence("loss of AutoRegressor", f"one of {', '.join(map(repr, LOSS_NAMES))}", repr(name)))
+    known = isinstance(name, str) and name in LOSS_NAMES
+    refuse_if(not known, "loss of AutoRegressor", f"one of {', '.join(map(repr, LOSS_NAMES))}", repr(name))
     positive, counts = bool((y > 0).all()), are_counts(y) and bool(y.any())
     if not {"log": positive, "gamma": positive, "poisson": counts}.get(name, True):
         must_be = "whole numbers from 0 on, not all 0," if name == "poisson" else "positive"
         raise InputError(sentence(what, f"{must_be} with loss={name!r}", f"{y.min():g} as the smallest"))
-    unsupported = {
-        "a table of targets": y.ndim > 1,
-        "time": ordered,
-        "extra": extra,
-        f"more than {FULL_SYSTEMS} rows": len(y) > FULL_SYSTEMS,
-    }
-    for setting, given in unsupported.items() if name in MEAN_LOSSES else ():
-        if given:
-            raise InputError(f"loss={name!r} does not support {setting}. Use loss='log' or loss='squared'.")
+    unsupported = {"a table of targets": y.ndim > 1, "time": ordered, "extra": extra}
+    unsupported[f"more than {FULL_SYSTEMS} rows"] = len(y) > FULL_SYSTEMS
+    setting = next((setting for setting, given in unsupported.items() if given), None)
+    if name in MEAN_LOSSES and setting is not None:
+        raise InputError(f"loss={name!r} does not support {setting}. Use loss='log' or loss='squared'.")
 
 
 def logarithms(y: Array, name: str) -> Array:
@@ -165,9 +161,8 @@ def growth(committee: Committee, fold: int | None = None) -> Array | float:
 def fold_errors(residuals: Array, committee: Committee) -> Array:
     """The error that each fold alone would estimate (folds x t)."""
     folds = np.unique(committee.folds)
-    return np.stack(
-        [np.sqrt(np.mean(residuals[committee.folds == k] ** 2, axis=0)) * growth(committee, int(k)) for k in folds]
-    )
+    means = (np.sqrt(np.mean(residuals[committee.folds == k] ** 2, axis=0)) for k in folds)
+    return np.stack([mean * growth(committee, int(k)) for mean, k in zip(means, folds, strict=True)])
 
 
 def error_spread(by_rows: Array, by_fold: Array, factor: float) -> Array:

@@ -139,8 +139,7 @@ class AutoIntervals(AutoCore):
         lower, upper : ndarray of shape (n_rows,) or (n_rows, n_targets)
             Those of `jackknife+` and `cv+` are infinite where there are too few rows for this confidence.
         """
-        confidence, known = check_confidence(confidence), isinstance(method, str) and method in AUTO_METHODS
-        refuse_if(not known, "method", "'residuals', 'jackknife+', 'cv+' or 'gaussian'", repr(method))
+        confidence, method = check_confidence(confidence), check_auto_method(method)
         Z, what = self._rows(X), f"method of {type(self).__name__}.predict_interval"
         if method == "residuals":
             lower, upper = self.ends_of(self.to_even_scale(self._votes(Z, X)), self.half_widths(Z, confidence))
@@ -256,6 +255,13 @@ class AutoIntervals(AutoCore):
             The share, as a number that also has the mean width of the intervals.
         """
         return coverage_of(self.predict_interval(X, confidence, method), y, confidence, method)
+
+
+def check_auto_method(value: Any) -> str:
+    """A method there is."""
+    known = isinstance(value, str) and value in AUTO_METHODS
+    refuse_if(not known, "method", "'residuals', 'jackknife+', 'cv+' or 'gaussian'", repr(value))
+    return str(value)
 
 
 def moments(members: Sequence[Member], models: Sequence[Any], Z: Array) -> tuple[Array, Array, Array]:

@@ -256,10 +256,8 @@ def refuse_extra(model: Estimator, what: str) -> None:
     """Raise an error if estimators of the user's own have weight in a model, which `what` cannot take apart."""
     names = [each.name for each in getattr(model, "extra_", ()) if each.weight > 0]
     if names:
-        raise InputError(
-            f"{what} does not support estimators in extra; {', '.join(names)} has weight in this model. Fit the model "
-            "without extra."
-        )
+        words = f"{what} does not support estimators in extra; {', '.join(names)} has weight in this model."
+        raise InputError(f"{words} Fit the model without extra.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators.base import set_kernel_params, warn_if_not_mercer
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, coverage_of
 from mercer.estimators.intervals import ResidualScale, check_levels
-from mercer.estimators.nystroem_base import check_columns, check_numeric, given_kernels, need_targets
+from mercer.estimators.nystroem_base import check_columns, given_kernels, need_targets
 from mercer.estimators.parameters import is_positive_only, resolve, validate
 from mercer.estimators.search_core import warn_if_ill
 from mercer.estimators.targets import CalibratedMixin, Targets, Temperature
@@ -114,6 +114,12 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         rows, problem = take_rows(Rows(X, getattr(self, "feature_names_in_", None)), whole, order)
         return rows, problem.subtract_mean(), targets, order
 
+    def _refuse(self, kernel: Kernel, rows: Rows) -> None:
+        """Raise an error for kernels that do not take rows of numbers."""
+        what, way_out = f"kernel of {type(self).__name__}", "Use KernelRidge for this kernel."
+        refuse_if(kernel.kind in ("gram", "objects"), what, "a kernel for numeric rows", repr(kernel), way_out)
+        kernel.check(rows)
+
     def _promise(self, rows: Rows, targets: int, splits: int) -> None:
         """Raise an error if the model does not fit in memory."""
         plan = LocalPlan.of(len(rows), rows.width, targets, self._sizes(), 1, splits)
@@ -159,15 +165,11 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _cell_words(self) -> list[str]:
         """Lines about the cells."""
         fitted = self.fitted_
-        size = max(len(solution.members) for solution in fitted.solutions)
-        cells = (
-            f"{len(fitted.cells.rows)} rows in {counted(self.partition_.cells, 'cell')}, systems of at most {size} rows"
-        )
+        size, rows = max(len(solution.members) for solution in fitted.solutions), len(fitted.cells.rows)
+        cells = f"{rows} rows in {counted(self.partition_.cells, 'cell')}, systems of at most {size} rows"
+        system = f"{round_numbers(repr(self.kernel_))} with alpha {fitted.alpha:.3g}"
         digits = f"about {self.digits_:.0f} digits of predictions are correct."
-        return [
-            f"{cells}; {counted(fitted.cells.mix, 'cell')} for a row.",
-            f"{round_numbers(repr(self.kernel_))} with alpha {fitted.alpha:.3g}; {digits}",
-        ]
+        return [f"{cells}; {counted(fitted.cells.mix, 'cell')} for a row.", f"{system}; {digits}"]
 
     def summary(self) -> str:
         """Cells, kernel and numerical accuracy, as text.
@@ -194,7 +196,7 @@ class LocalModel(LocalCore):
     def _resolve(self, rows: Rows) -> tuple[Kernel, Array]:
         """The kernel and alpha that the arguments stand for, checked on some rows."""
         kernel = resolve(type(self).__name__, self.kernel, rows.width)
-        check_numeric(type(self).__name__, kernel, rows)
+        self._refuse(kernel, rows)
         warn_of_scales([kernel], rows)
         warn_if_not_mercer(kernel)
         return kernel, check_alpha(type(self).__name__, self.alpha, 1)

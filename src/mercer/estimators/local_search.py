@@ -21,7 +21,6 @@ from mercer.estimators.local import (
     LocalRidge,
     LocalRidgeClassifier,
 )
-from mercer.estimators.nystroem_base import check_numeric
 from mercer.kernels import Kernel
 from mercer.local.search import LocalCandidates, LocalPlan, tuned_kernels
 from mercer.selection.ladders import resolve_alphas, resolve_kernels, warn_of_scales
@@ -127,7 +126,7 @@ class LocalSearch(LocalCore):
             return tuned_kernels(rows, problem, seed)
         kernels = resolve_kernels(self.kernels, rows)
         for kernel in kernels:
-            check_numeric(type(self).__name__, kernel, rows)
+            self._refuse(kernel, rows)
         warn_of_scales(kernels, rows)
         return [(kernel, 1.0 if self.alphas is not None else start_alpha(kernel, rows, problem)) for kernel in kernels]
 
@@ -167,9 +166,8 @@ class LocalSearch(LocalCore):
         """Lines about the candidates and the score of the best one."""
         how = self.folds_.label if self.fitted_.cells.splits is not None else "leave-one-out of every row"
         tried = counted(len(self.cv_results_["params"]), "candidate")
-        lines = [
-            f"Best of {tried}, compared on a sample of cells. Score of all rows: {plain(self.best_score_)} ({how})."
-        ]
+        best = f"Best of {tried}, compared on a sample of cells."
+        lines = [f"{best} Score of all rows: {plain(self.best_score_)} ({how})."]
         if hasattr(self, "verified_"):
             lines.append(f"Refitting some rows agreed to {self.verified_:.1e}, in the units of y.")
         return lines

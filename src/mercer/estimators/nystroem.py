@@ -116,8 +116,8 @@ class NystroemCore(StreamingEstimator):
         StreamPlan
             Prints as a table.
         """
-        fresh = copy.copy(self)  # so that nothing looks fitted that is not
-        return fresh._settle(fresh._open(X, y, sample_weight))[0].plan(rates)  # noqa: SLF001 - a copy of itself
+        # of a copy, so that nothing looks fitted that is not
+        return copy.copy(self).prepare(X, y, sample_weight)[0].plan(rates)
 
     def fit(self, X: XLike, y: YLike = None, sample_weight: PerRow = None) -> Self:
         """Draw landmarks, read all rows once, and solve; for a classifier one more pass may find the labels.
@@ -141,14 +141,13 @@ class NystroemCore(StreamingEstimator):
         return self._fit_pass(X, y, sample_weight, more=False)
 
     def _fit_pass(self, X: XLike, y: YLike, sample_weight: PerRow, *, more: bool) -> Self:
-        source = self._open(X, y, sample_weight)
         with np.errstate(under="ignore"):
-            search, _ = self._settle(source, more=more)
+            search, _ = self.prepare(X, y, sample_weight, more=more)
             kept = ("landmarks", "method", "kernel", "fit_intercept")
             self.plan_, self._as_fitted = search.plan(), {name: getattr(self, name) for name in kept}
             needed, count = self.plan_.bytes, self.plan_.landmarks[0]
             promise(needed, f"{type(self).__name__} with {count} landmarks", "Use fewer landmarks.")
-            self._one_target = source.targets_1d
+            self._one_target = search.reading.source.targets_1d
             self._finish(search, search.sums())
         return self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -159,14 +159,30 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         refuse_one_class(type(self).__name__, given, np.ones(len(given)))
         return LabelLosses(given)
 
-    def _settle(
-        self, source: Source, folds: int = 1, *, more: bool = False
+    def prepare(
+        self, X: XLike, y: YLike, sample_weight: PerRow, groups: PerRow = None, *, more: bool = False
     ) -> tuple[StreamedSearch, Callable[[list[Kernel], Array], StreamedSearch]]:
-        """Everything that the passes need, from a sample of rows; `more` rows may come later.
+        """Open a table and find everything that the passes need, as `fit` does; forgets an earlier fit.
 
-        Beside the search, a function that makes the same search of other kernels and alphas.
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As for `fit`.
+        more : bool, default=False
+            Whether further rows may come later.
+
+        Returns
+        -------
+        search : StreamedSearch
+            Of all candidates.
+        search_of : callable
+            Makes the same search of other kernels and alphas.
         """
-        owner = type(self).__name__
+        source, owner = (
+            self._open(X, y, sample_weight, groups, least=2 if hasattr(self, "cv") else 1),
+            type(self).__name__,
+        )
+        folds = int(getattr(self, "cv", 1))
         choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
         sample = draw_sample(source, choice, self._kernel_count(), folds, seed, self.backend)
         n, rows = int(source.rows or 0), Rows(sample.X, self._names())
@@ -176,7 +192,10 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         problem = Problem(Y, sample.weights, bool(self.fit_intercept))
         kernels = self._resolve_kernels(rows, problem)
         for kernel in kernels:
-            check_numeric(owner, kernel, rows)
+            if kernel.kind in ("gram", "objects"):
+                way_out = "Use KernelRidge for this kernel."
+                raise InputError(sentence(f"kernel of {owner}", "a kernel for numeric rows", repr(kernel), way_out))
+            kernel.check(rows)
         warn_of_scales(kernels, rows)
         alphas = self._resolve_alphas(kernels, rows, n, len(targets.offset))
         count, intercept = choice.count(n, len(kernels), folds), bool(self.fit_intercept)
@@ -194,14 +213,6 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
             )  # fmt: skip
 
         return search_of(kernels, alphas), search_of
-
-
-def check_numeric(owner: str, kernel: Kernel, rows: Rows) -> None:
-    """Raise an error for kernels that do not take these rows of numbers."""
-    if kernel.kind in ("gram", "objects"):
-        way_out = "Use KernelRidge for this kernel."
-        raise InputError(sentence(f"kernel of {owner}", "a kernel for numeric rows", repr(kernel), way_out))
-    kernel.check(rows)
 
 
 def given_kernels(estimator: Estimator) -> list[Any]:
@@ -283,19 +294,14 @@ def new_blocks(estimator: Estimator, X: XLike) -> Iterator[Array]:
     source = as_source(X)
     names, places = getattr(estimator, "feature_names_in_", None), None
     if names is not None and source.names is not None:
-        places = _places_of(names, source.names, "The rows to predict")
+        missing = [name for name in names if name not in source.names]
+        if missing:
+            raise InputError(f"The rows to predict need the column {missing[0]!r}. {nearest(missing[0], source.names)}")
+        places = [source.names.index(name) for name in names]
     elif source.width != estimator.n_features_in_:
         raise InputError(sentence("X", f"a table of {estimator.n_features_in_} columns", f"{source.width} columns"))
     for block in source.blocks(PREDICTED_AT_ONCE):
         yield block.X if places is None else np.ascontiguousarray(block.X[:, places])
-
-
-def _places_of(names: Array, there: Sequence[str], what: str) -> list[int]:
-    """Where columns of these names are; raises an error if one of them is missing."""
-    missing = [name for name in names if name not in there]
-    if missing:
-        raise InputError(f"{what} need the column {missing[0]!r}. {nearest(missing[0], there)}")
-    return [there.index(name) for name in names]
 
 
 def _encoded_blocks(estimator: Estimator, X: XLike, encoder: TableEncoder | None) -> Iterator[Array]:
@@ -327,7 +333,11 @@ def landmark_choice(estimator: Estimator, columns: int) -> LandmarkChoice:
         given = encoder.transform(columns_for(encoder, given))
     names, must_be = getattr(estimator, "feature_names_in_", None), f"rows of {columns} finite numbers, as X has"
     if names is not None and hasattr(given, "columns"):  # in the order of X
-        given = np.asarray(given)[:, _places_of(names, list(map(str, given.columns)), f"landmarks of {owner}")]
+        there = list(map(str, given.columns))
+        missing = [name for name in names if name not in there]
+        if missing:
+            raise InputError(f"landmarks of {owner} need the column {missing[0]!r}. {nearest(missing[0], there)}")
+        given = np.asarray(given)[:, [there.index(name) for name in names]]
     try:
         rows = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):

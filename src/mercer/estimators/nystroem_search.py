@@ -65,13 +65,11 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         owner, least = type(self).__name__, 3 if self.nested else 2
         must_be = f"a number of folds of at least {least}"
         way_out = "Splitters are not supported: rows are assigned to folds by a hash."
-        refuse_if(not is_whole(self.cv, least), f"cv of {owner}", must_be, repr(self.cv), way_out)
+        refuse_if(not is_whole(self.cv, least), f"cv of {type(self).__name__}", must_be, repr(self.cv), way_out)
 
         if resolve_scoring(self.scoring, classifier=self._classifies).weighted:
-            raise InputError(
-                f"scoring of {owner} requests sample_weight; {owner} does not pass sample_weight to scorers. Use a "
-                "scorer without sample_weight."
-            )
+            words = f"scoring of {owner} requests sample_weight; {owner} does not pass sample_weight to scorers."
+            raise InputError(f"{words} Use a scorer without sample_weight.")
 
     def _resolve_kernels(self, rows: Rows, problem: Problem) -> list[Kernel]:
         if not is_tuned(self):
@@ -113,8 +111,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         self
         """
         with np.errstate(under="ignore"):
-            source = self._open(X, y, sample_weight, groups, least=2)
-            search, found, k, a = self._run_search(*self._settle(source, int(self.cv)))
+            search, found, k, a = self._run_search(*self.prepare(X, y, sample_weight, groups))
             self.best_estimator_ = self._winner(search, found, k, a)
         if self._classifies:
             self.classes_ = self.best_estimator_.classes_ = search.targets.classes  # type: ignore[union-attr]
@@ -230,9 +227,8 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         StreamPlan
             Prints as a table.
         """
-        fresh = copy.copy(self)  # so that nothing looks fitted that is not
-        source = fresh._open(X, y, sample_weight, groups, least=2)  # noqa: SLF001 - a copy of itself
-        return fresh._settle(source, int(self.cv))[0].plan(rates)  # noqa: SLF001
+        # of a copy, so that nothing looks fitted that is not
+        return copy.copy(self).prepare(X, y, sample_weight, groups)[0].plan(rates)
 
     def _html_repr(self) -> str:
         return summary_below(super()._html_repr(), self, "best_estimator_")

@@ -168,10 +168,8 @@ class CellProblem:
     @cached_property
     def answer_order(self) -> tuple[Array, Array, Array]:
         """Answers (row x mix, flat) in the order of the cells that give them, the ends of each cell; their weights."""
-        parts = [
-            self.partition.answers(np.asarray(self.rows.values[part]) * self.scale, self.mix)
-            for part in blocks(len(self.rows), _ROUTED)
-        ]
+        points = (np.asarray(self.rows.values[part]) * self.scale for part in blocks(len(self.rows), _ROUTED))
+        parts = [self.partition.answers(some, self.mix) for some in points]
         cells, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
         order = np.argsort(cells.ravel(), kind="stable")
         return order, np.searchsorted(cells.ravel()[order], np.arange(self.partition.cells + 1)), weights
@@ -371,14 +369,14 @@ class LocalFit:
         solutions: dict[int, CellSolution] = {}
 
         def solve(cell: int) -> None:
-            old = None if before is None else before._solution_for(cells, cell)  # noqa: SLF001 - of this class
+            old = None if before is None else before.solution_for(cells, cell)
             solutions[cell] = CellSystem(cells, cell, kernel).at(alpha, last=True) if old is None else old
             step()
 
         run(solve, range(cells.partition.cells))
         return cls(kernel, alpha, cells, [solutions[cell] for cell in range(cells.partition.cells)])
 
-    def _solution_for(self, cells: CellProblem, cell: int) -> CellSolution | None:
+    def solution_for(self, cells: CellProblem, cell: int) -> CellSolution | None:
         """The solution of a cell if it has, and answers, the same rows among other cells."""
         old, mine = self.solutions[cell], cells.answered_rows(cell)
         same = len(old.held_out) == len(mine) and np.array_equal(self.cells.answered_rows(cell), mine)

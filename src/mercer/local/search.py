@@ -171,9 +171,8 @@ class LocalCandidates:
     def _best(self) -> tuple[Kernel, float, float]:
         scored = [each for each in self.tried if not math.isnan(each[2])]
         if not scored:
-            raise InputError(
-                f"All scores are NaN: {self.scoring.name} is not defined for these rows. Use another score."
-            )
+            words = f"All scores are NaN: {self.scoring.name} is not defined for these rows."
+            raise InputError(f"{words} Use another score.")
         return max(scored, key=lambda each: each[2])
 
     def _fit(self, kernel: Kernel, alpha: float) -> LocalFit:
@@ -246,7 +245,6 @@ class LocalPlan(Shown):
         return {name.replace("_", " "): [value] for name, value in vars(self).items()}
 
     def __str__(self) -> str:
-        return (
-            f"{self.rows} rows in {self.cells} cells, systems of {self.system_rows} rows: roughly "
-            f"{duration(self.seconds)} in addition to tuning, {readable(self.bytes)} of memory."
-        )
+        head = f"{self.rows} rows in {self.cells} cells, systems of {self.system_rows} rows"
+        cost = f"{duration(self.seconds)} in addition to tuning, {readable(self.bytes)} of memory"
+        return f"{head}: roughly {cost}."
