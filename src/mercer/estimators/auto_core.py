@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf
@@ -91,9 +91,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
     # -- fitting ----------------------------------------------------------------------------------
@@ -146,8 +144,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         beside = Beside.checked(self, len(y), *given, least=4)  # three in every training part
         refuse_lengths(X, y)
         encoder = TableEncoder() if self.encoder is None else clone(self.encoder)
-        with warnings.catch_warnings():  # every fold tells it
-            warnings.simplefilter("ignore", MercerWarning)
+        with warnings.catch_warnings(action="ignore", category=MercerWarning):  # every fold tells it
             beside, _ = self._with_copies(encoder.fit_transform(X), y, beside)
         refuse_if(not is_whole(folds, 2), "cv of evaluate", "an integer of at least 2", repr(folds))
         if beside.times is not None:
@@ -183,22 +180,19 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         if in_cells:
             single, folder = not self.committee, None
             if self.checkpoint is not None:
-                if self.random_state is None:
-                    what = f"random_state of {type(self).__name__}"
-                    raise InputError(sentence(what, "an integer when checkpoint is given", "None"))
+                what, must_be = f"random_state of {type(self).__name__}", "an integer when checkpoint is given"
+                refuse_if(self.random_state is None, what, must_be, "None")
                 mark = fingerprint(Z, Y, beside.weights, folds, single, type(self).__name__, self.random_state)
                 folder = check_folder(self.checkpoint, mark, "checkpoint")
             self.committee_, self.models_ = fit_in_cells(
                 table, folds, self._weigh, rng, single=single, folder=folder, verbose=self.verbose
             )
-            self.members_ = self.committee_.members
         else:
             Y = self._fit_full_systems(table, extra.y, folds, time_left, int(rng.integers(2**31)))
         self.__dict__.pop("extra_", None)  # of a fit before
         if self.extra:
             self.committee_, self.extra_ = extra.join(self.committee_, self.extra, Y, folds, self._weigh, self.verbose)
-            self.members_ = self.committee_.members
-        self._Y = Y[self.rows_used_]
+        self.members_, self._Y = self.committee_.members, Y[self.rows_used_]
         return self.rows_used_
 
     def _fit_full_systems(
@@ -211,18 +205,18 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             table, recipes, folds, weigh=self._weigh, time_budget=time_left, random_state=seed, verbose=self.verbose
         )
         table = self._revise(table, y, deadline)
-        self.members_, problem = self.committee_.members, table.problem
-        progress = Progress("fitting members to all rows", len(self.members_), self.verbose)
-        self.models_ = [None] * len(self.members_)
-        with warnings.catch_warnings():  # the summary says it: alpha was not chosen by the user
-            warnings.simplefilter("ignore", IllConditionedWarning)
+        members, problem = self.committee_.members, table.problem
+        progress = Progress("fitting members to all rows", len(members), self.verbose)
+        self.models_ = [None] * len(members)
 
-            def fit(place: int) -> None:
-                kernel, alpha = self.members_[place].kernel, self.members_[place].alpha
-                self.models_[place] = self.member(kernel, alpha, table.rows.values, problem.Y, problem.weights)
-                progress.step()
+        def fit(place: int) -> None:
+            kernel, alpha = members[place].kernel, members[place].alpha
+            self.models_[place] = self.member(kernel, alpha, table.rows.values, problem.Y, problem.weights)
+            progress.step()
 
-            each_on_all_cores(fit, range(len(self.members_)), len(problem.Y))
+        # the summary says it: alpha was not chosen by the user
+        with warnings.catch_warnings(action="ignore", category=IllConditionedWarning):
+            each_on_all_cores(fit, range(len(members)), len(problem.Y))
         return problem.Y
 
     def member(self, kernel: Kernel, alpha: float, Z: Array, Y: Array, weights: Array | None = None) -> KernelRidge:
@@ -295,8 +289,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             if not len(train):
                 continue
             tuned = committee.by_fold[fold] if committee.by_fold else [(m.kernel, m.alpha) for m in self.members_]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", IllConditionedWarning)
+            with warnings.catch_warnings(action="ignore", category=IllConditionedWarning):
                 given = Z[train], self._Y[train], part_of(weights, train)
                 models = [self.member(kernel, alpha, *given) for kernel, alpha in tuned]
 
@@ -374,25 +367,13 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _judge_folds(
         self, X: XLike, y: Array, folds: Array, beside: Beside, predictions: Array, judge: Callable[..., Any]
     ) -> tuple[Array, Array, Array, Array | None, Array]:
-        """Fill in the predictions of all folds, and judge each by its rows of training, its rows, table and model.
+        """Repeat everything that fit does for every fold; the loop alone tells its progress.
+
+        Fills in predictions, and judges each fold by its rows of training, its rows, their table and the model.
 
         Returns errors and those of the baseline by fold, the rows that were tested, their clusters, and z of the gains.
         """
-        found = []
-        for train, test, part, model in self._outer(X, y, folds, beside):
-            predictions[test] = model.predict(part)
-            found.append((test, *judge(train, test, part, model)))
-        tested, errors, base, gains = zip(*found, strict=True)
-        rows = np.concatenate(tested)
-        clusters = part_of(beside.clusters, rows)
-        return np.array(errors), np.array(base), rows, clusters, paired(np.concatenate(gains), clusters=clusters)
-
-    def _outer(self, X: XLike, y: Array, folds: Array, beside: Beside) -> Iterator[tuple[Array, Array, Any, Self]]:
-        """Everything that fit does, repeated on the training part of every fold; the loop alone tells its progress.
-
-        Gives the rows of training and of the fold, the part of the table of the fold, and the model.
-        """
-        progress = Progress("evaluating", int(folds.max()) + 1, self.verbose)
+        progress, found = Progress("evaluating", int(folds.max()) + 1, self.verbose), []
         encoder = self.encoder
         if not self.extra:  # whose estimators get the table as it is
             X, encoder = (TableEncoder() if self.encoder is None else self.encoder).pinned(X)
@@ -401,13 +382,18 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             if self.time_budget is not None and fold and time.monotonic() - begin > 4 * self.time_budget:
                 break
             train, test = np.flatnonzero(trained_on(folds, fold)), np.flatnonzero(folds == fold)
-            given = beside.part(train)
+            given, part = beside.part(train), part_of(X, test)
             model = clone(self).set_params(verbose=0, encoder=encoder, checkpoint=None)
             model.tells = False  # of what a fit to all rows has told, and of folds that are unlike one another
             model.fit(part_of(X, train), y[train], given.weights, given.groups, given.times)
             model.__dict__.pop("_latest", None)  # folds that follow in time are later by design
-            yield train, test, part_of(X, test), model
+            predictions[test] = model.predict(part)
+            found.append((test, *judge(train, test, part, model)))
             progress.step()
+        tested, errors, base, gains = zip(*found, strict=True)
+        rows = np.concatenate(tested)
+        clusters = part_of(beside.clusters, rows)
+        return np.array(errors), np.array(base), rows, clusters, paired(np.concatenate(gains), clusters=clusters)
 
 
 def _latest(Z: Array, times: Array | None) -> tuple[int, float] | None:

@@ -185,8 +185,7 @@ def _load_or_choose_kernels(
 def _on_landmarks(table: TrainingTable, kernel: Kernel, folds: Array) -> tuple[Any, Array]:
     """A model of all rows on the features of landmarks, and its predictions of each fold by the other rows."""
     X, Y, weights = table.rows.values, table.problem.Y, table.problem.weights
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MercerWarning)
+    with warnings.catch_warnings(action="ignore", category=MercerWarning):
         search = NystroemRidgeCV([kernel], cv=5, landmarks=_LANDMARKS, fit_intercept=True)
         model = search.fit(X, Y, sample_weight=weights).best_estimator_
     features, numbers = Features.of(kernel, model.landmarks_), np.unique(folds)

@@ -181,8 +181,7 @@ class LossSearch(SearchInputs):
         off, total, refitted = 0.0, 0.0, 0.0
         for i in some.tolist():
             rows, test = removals.sets[i], removals.tests[i]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", MercerWarning)
+            with warnings.catch_warnings(action="ignore", category=MercerWarning):
                 truth = optimum.refit(rows)[np.searchsorted(rows, test)]
             off = max(off, float(np.abs(loss.mean(truth) - loss.mean(values[i])).max(initial=0.0)))
             total += float(np.mean(loss.rows(y[test], values[i])))
