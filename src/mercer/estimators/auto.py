@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import check_size, keyword_hints
 from mercer.data.rows import Array, Estimator, PerRow, Rows, XLike, YLike
-from mercer.errors import InputError, printable, sentence
+from mercer.errors import InputError, printable, refuse_if
 from mercer.estimators.auto_evaluation import (
     MEAN_LOSSES,
     WORDS,
@@ -156,10 +156,9 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         refuse_names(self, X, y)
         y = check_targets(self, y)
         table, Z, y, beside = self._prepare(X, y, sample_weight, groups, time)
-        Y = y.reshape(len(y), -1)
-        check_size(f"y of {type(self).__name__}", Y)
-        how = {"ordered": beside.times is not None, "extra": bool(self.extra)}
-        check_loss(self.loss, y, f"y of {type(self).__name__}", **how)
+        Y, what = y.reshape(len(y), -1), f"y of {type(self).__name__}"
+        check_size(what, Y)
+        check_loss(self.loss, y, what, ordered=beside.times is not None, extra=bool(self.extra))
         self.baseline_ = self._one(Y.std(axis=0), y)
         self.__dict__.pop("log_factor_", None)  # of the fit before
         self.loss_ = "log" if self.loss == "log" else "squared"  # before `_revise`
@@ -169,9 +168,8 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         self.centre_, self.scale_ = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
         extra = ExtraWork(table, targets, beside.weights, self._extra_votes)
         self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside, extra)
-        committee = self.committee_
-        held, truth, clusters = committee.held_out, self._Y, committee.clusters
-        factor = np.broadcast_to(growth(self.committee_), Y.shape[1:])
+        committee, truth = self.committee_, self._Y
+        held, clusters, factor = committee.held_out, committee.clusters, np.broadcast_to(growth(committee), Y.shape[1:])
         if self.loss_ == "log":
             sums = (np.exp(self.centre_ + self.scale_ * each).sum(axis=0) for each in (truth, held))
             self.log_factor_ = self._one(np.divide(*sums), y)
@@ -181,8 +179,8 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         self.fold_errors_ = fold_errors(residuals, committee)
         if committee.base is not None and squared:
             self.baseline_ = self._one(self.scale_ * np.sqrt(np.mean(committee.base**2, axis=0)), y)
-        factor_of_few = tuning_factor(len(held), clusters, ordered=committee.base is not None)
-        spread = error_spread(spread, self.fold_errors_, factor_of_few)
+        by_few = tuning_factor(len(held), clusters, ordered=committee.base is not None)
+        spread = error_spread(spread, self.fold_errors_, by_few)
         self.error_, self.error_standard_error_ = self._one(error, y), self._one(spread, y)
         trusted = min(1.0, len(held) / _TRUSTED)  # of few rows the factor itself is uncertain
         self._residuals = self._out(factor**trusted * self.scale_ * self._even_residuals())
@@ -248,9 +246,8 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
     def _extra_votes(self, model: Estimator, X: XLike) -> Array:
         values = np.asarray(model.predict(X), dtype=np.float64)
         targets = np.size(self.centre_)
-        if values.size != len(values) * targets:
-            must_be, got = f"{targets} for each row", f"shape {values.shape}"
-            raise InputError(sentence(f"Predictions of {type(model).__name__} in extra", must_be, got))
+        what, must_be = f"Predictions of {type(model).__name__} in extra", f"{targets} for each row"
+        refuse_if(values.size != len(values) * targets, what, must_be, f"shape {values.shape}")
         return np.asarray((values.reshape(len(values), -1) - self.centre_) / self.scale_)
 
     @staticmethod

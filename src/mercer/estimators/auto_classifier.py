@@ -130,15 +130,12 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         refuse_one_class(type(self).__name__, self.classes_, np.bincount(numbers))
         extra = ExtraWork(table, y, beside.weights, self._extra_votes)
         used = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers, beside, extra)
-        held_out, numbers = self.committee_.held_out, numbers[used]
-        weights = part_of(beside.weights, used)
-        self.temperature_ = self.calibrate(held_out, numbers, weights)
+        numbers, weights = numbers[used], part_of(beside.weights, used)
+        self.temperature_ = self.calibrate(self.committee_.held_out, numbers, weights)
         self.costs_ = costs_of(self.class_weight, self.classes_, numbers)
-        log_odds = self._held_out_log_odds(numbers, weights)
-        found = (log_odds + self._log_costs()).argmax(axis=1)
-        clusters = self.committee_.clusters
+        found = (self._held_out_log_odds(numbers, weights) + self._log_costs()).argmax(axis=1)
+        clusters, ordered = self.committee_.clusters, self.committee_.base is not None
         self.error_, spread = wrong_share(found, numbers, self.costs_, clusters)
-        ordered = self.committee_.base is not None
         self.error_standard_error_ = spread * tuning_factor(len(numbers), clusters, ordered=ordered)
         constants = (np.full(len(numbers), label) for label in range(len(self.classes_)))
         self.baseline_ = min(wrong_share(label, numbers, self.costs_)[0] for label in constants)
@@ -157,9 +154,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
 
     def calibrate(self, votes: Array, numbers: Array, weights: Array | None = None) -> Temperature:
         """How held-out votes become probabilities; those of logistic regression are used as they are."""
-        if self.logistic:
-            return Temperature(1.0, logistic=True)
-        return Temperature.leaning(votes, numbers, weights)
+        return Temperature(1.0, logistic=True) if self.logistic else Temperature.leaning(votes, numbers, weights)
 
     def _held_out_log_odds(self, numbers: Array, weights: Array | None) -> Array:
         """Logarithms of the odds of held-out rows, calibrated without the fold that is judged (n, classes)."""
@@ -176,13 +171,12 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         It is tried where the regressions on the labels find a signal: the best of many tries on noise looks like one.
         """
         numbers, weights = label_numbers(table.problem.Y), table.problem.weights
-        if self.extra or self.committee_.base is not None or self._signal(numbers) <= SIGNAL:
-            return table
-        single = not self.committee
-        found = generalized_committee(table, self.committee_, read_labels, single=single, deadline=deadline)
+        labels, given = self.committee_, (table, self.committee_, read_labels)
+        hopeless = self.extra or labels.base is not None or self._signal(numbers) <= SIGNAL
+        found = None if hopeless else generalized_committee(*given, single=not self.committee, deadline=deadline)
         if found is None:
             return table
-        before, labels = self._held_out_log_odds(numbers, weights), self.committee_
+        before = self._held_out_log_odds(numbers, weights)
         self.temperature_, self.committee_ = Temperature(1.0, logistic=True), found
         after = self._held_out_log_odds(numbers, weights)
         rows = np.arange(len(numbers))
@@ -221,8 +215,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         return 2.0 * shares[:, 1:] - 1.0 if shares.shape[1] == 2 else shares
 
     def _odds(self, X: XLike) -> Array:
-        votes = self._votes(self._rows(X), X)
-        return self.weighted(self.temperature_, votes)
+        return self.weighted(self.temperature_, self._votes(self._rows(X), X))
 
     def decision_function(self, X: XLike) -> Array:
         """Logarithm of the odds of the second of two classes, or one column per class, with their weights.
@@ -251,8 +244,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,)
         """
-        odds = self._odds(X)
-        return np.asarray(self.classes_[odds.argmax(axis=1)])
+        return np.asarray(self.classes_[self._odds(X).argmax(axis=1)])
 
     def predict_proba(self, X: XLike) -> Array:
         """Probabilities of the classes, calibrated on out-of-fold votes; `class_weight` does not change them.
@@ -266,8 +258,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        votes = self._votes(self._rows(X), X)
-        return self.temperature_.probabilities(votes)
+        return self.temperature_.probabilities(self._votes(self._rows(X), X))
 
     @property
     def loss_words(self) -> str:

@@ -24,7 +24,6 @@ from mercer.errors import (
     UnfamiliarRowsWarning,
     printable,
     refuse_if,
-    sentence,
     warn,
 )
 from mercer.estimators.auto_evaluation import FULL_SYSTEMS, HeldOutPart, paired, rises, warn_of_leakage
@@ -109,10 +108,8 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             used = np.flatnonzero(beside.weights > 0)
             table, y, beside = part_of(table, used), y[used], beside.part(used)
             beside = Beside.checked(self, len(y), beside.weights, beside.groups, beside.times)
-        if isinstance(table, EncodedTable):
-            self.encoder_ = table.encoder
-        else:
-            self.encoder_ = (TableEncoder() if self.encoder is None else clone(self.encoder)).fit(table)
+        encoder = TableEncoder() if self.encoder is None else clone(self.encoder)
+        self.encoder_ = table.encoder if isinstance(table, EncodedTable) else encoder.fit(table)
         Z = self.encoder_.transform(table)
         enough_rows(self, Z)
         if self.tells and y.ndim == 1:
@@ -128,10 +125,9 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
         A copy in another fold gives the target of a held-out row away.
         """
-        numbers = y if y.dtype.kind in "biuf" else np.unique(y, return_inverse=True)[1]
         if beside.groups is not None or beside.times is not None or self.copies is False:
             return beside, ""
-        found = Copies.among(Z, numbers)
+        found = Copies.among(Z, y if y.dtype.kind in "biuf" else np.unique(y, return_inverse=True)[1])
         if not found.count or (found.by_chance and not self.copies) or found.groups.max() + 1 < _FEWEST_DISTINCT:
             return beside, ""
         return replace(beside, groups=found.groups), f"{found.words()}; copies are kept in one fold."
@@ -155,11 +151,9 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _following(self, times: Array, folds: int) -> Array:
         """At most so many folds that follow in time, after the rows of fold -1."""
         found = in_order(times, folds + 1) - 1
-        if found.max() < 0:
-            most = int(np.bincount(times).max())
-            must_be = "such that there are earlier and later rows"
-            got = f"{most} of {len(times)} with the same time"
-            raise InputError(sentence(f"time of {type(self).__name__}", must_be, got))
+        most, must_be = int(np.bincount(times).max()), "such that there are earlier and later rows"
+        got = f"{most} of {len(times)} with the same time"
+        refuse_if(found.max() < 0, f"time of {type(self).__name__}", must_be, got)
         return found
 
     def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside, extra: ExtraWork) -> Array:
@@ -356,11 +350,11 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             lines.append(f"The standard error is that of only {count} {what}, and itself uncertain.")
         unused = (column for column in self.encoder_.columns_ if not column.outputs)
         lines += [f"Left out: {printable(column.name)} ({printable(column.why)})." for column in unused]
-        for member, model in zip(self.members_, self.models_, strict=True):
-            digits = correct_digits(model)
-            if digits < _DIGITS:
-                lines.append(f"{member.name} is nearly singular: about {digits:.0f} digits can be trusted.")
-        return lines
+        found = [
+            (member.name, correct_digits(model)) for member, model in zip(self.members_, self.models_, strict=True)
+        ]
+        few = ((name, digits) for name, digits in found if digits < _DIGITS)
+        return lines + [f"{name} is nearly singular: about {digits:.0f} digits can be trusted." for name, digits in few]
 
     # -- the outer loop -----------------------------------------------------------------------------
 

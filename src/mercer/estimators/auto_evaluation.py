@@ -257,12 +257,16 @@ def rises(
     rng = np.random.default_rng(seed)
     before = np.concatenate([part.losses(Z[part.test]) for part in parts])
     for mine in columns:
-        lender, after = _lenders(parts, rng), []
+        lender, losses = _lenders(parts, rng), []
         for part in parts:
             permuted = Z[part.test]
             permuted[:, mine] = Z[np.ix_(lender[part.test], mine)]
-            after.append(part.losses(permuted))
-        yield _rise(before, np.concatenate(after), squares=squares)
+            losses.append(part.losses(permuted))
+        after = np.concatenate(losses)
+        spread = float(np.std(after - before, ddof=1) / np.sqrt(len(before)))
+        root = float(np.sqrt(after.mean())) if squares else 0.0
+        by_root = root - float(np.sqrt(before.mean())), spread / (2 * root) if root else 0.0
+        yield by_root if squares else (float(after.mean() - before.mean()), spread)
 
 
 def _lenders(parts: Sequence[HeldOutPart], rng: np.random.Generator) -> Array:
@@ -275,14 +279,6 @@ def _lenders(parts: Sequence[HeldOutPart], rng: np.random.Generator) -> Array:
     lender = np.zeros(int(rows.max()) + 1, dtype=np.intp)
     lender[ring] = np.roll(ring, 1)
     return lender
-
-
-def _rise(before: Array, after: Array, *, squares: bool) -> tuple[float, float]:
-    spread = float(np.std(after - before, ddof=1) / np.sqrt(len(before)))
-    if not squares:
-        return float(after.mean() - before.mean()), spread
-    root = float(np.sqrt(after.mean()))
-    return root - float(np.sqrt(before.mean())), spread / (2 * root) if root else 0.0
 
 
 def some_rows(n: int) -> Array:

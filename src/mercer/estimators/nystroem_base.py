@@ -137,27 +137,27 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
             encoded = _open_encoded(self, X, RolesGiven(y, weights, groups, labels), encoder, reset=reset)
             if encoded is not None:
                 return encoded
+        stream = encoder is None and is_stream(X, y)
         if encoder is not None:
-            table = np.concatenate(list(_encoded_blocks(self, X, encoder)))
-            return as_source(table, y, sample_weight=weights, groups=groups, labels=labels)
-        if is_stream(X, y):
-            source = as_source(X, y, sample_weight=weights, groups=groups, labels=labels)
+            X = np.concatenate(list(_encoded_blocks(self, X, encoder)))
+        elif not stream:
+            X, y = check_arrays(self, X, y, dtype=_FLOATS, reset=reset, ensure_min_samples=least)
+            if labels:
+                check_classification_targets(y)
+            weights = as_sample_weight(weights, X)
+        source = as_source(X, y, sample_weight=weights, groups=groups, labels=labels)
+        if stream:
             need_targets(self, source.targets)
             check_columns(self, source, reset=reset)
-            return source
-        table, truth = check_arrays(self, X, y, dtype=_FLOATS, reset=reset, ensure_min_samples=least)
-        if labels:
-            check_classification_targets(truth)
-        weights = as_sample_weight(weights, table)
-        return as_source(table, truth, sample_weight=weights, groups=groups, labels=labels)
+        return source
 
     def _find_labels(self, source: Source) -> LabelLosses:
         """The classes: those given to `partial_fit`, or those that a pass finds."""
-        given = getattr(self, "_known", None)
-        if given is None:
-            given = run_pass(source, FindLabels(), at_once=_READ_AT_ONCE, backend=self.backend)["labels"]
-        refuse_one_class(type(self).__name__, given, np.ones(len(given)))
-        return LabelLosses(given)
+        labels = getattr(self, "_known", None)
+        if labels is None:
+            labels = run_pass(source, FindLabels(), at_once=_READ_AT_ONCE, backend=self.backend)["labels"]
+        refuse_one_class(type(self).__name__, labels, np.ones(len(labels)))
+        return LabelLosses(labels)
 
     def prepare(
         self, X: XLike, y: YLike, sample_weight: PerRow, groups: PerRow = None, *, more: bool = False

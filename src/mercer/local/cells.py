@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -101,9 +101,7 @@ class TrailingBlock(Dual):
         if not potrf(A):
             raise SingularError
 
-        def solve(B: Array) -> Array:
-            return solve_columns(A, B)
-
+        solve = partial(solve_columns, A)
         self.condition = size * largest_eigenvalue(solve, rich_start(len(A)))
         self.set_solution(problem, None, solve)
         block = A[len(A) - count :, len(A) - count :].copy()
@@ -114,9 +112,8 @@ class TrailingBlock(Dual):
 
     def last_residuals(self) -> Array:
         """a_i / P_ii of the last rows; NaN where P_ii is not positive."""
-        good = self.pivots > 0
-        found = self.a[len(self.a) - len(good) :] / np.where(good, self.pivots, 1.0)[:, None]
-        return np.where(good[:, None], found, np.nan)
+        pivots = np.where(self.pivots > 0, self.pivots, np.nan)
+        return np.asarray(self.a[len(self.a) - len(pivots) :] / pivots[:, None])
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,8 +72,8 @@ def check_folder(path: object, mark: str, what: str = "folder") -> Path:
     `what`: the parameter that names it.
     """
     folder, mark = check_path(path, what), f"{version('mercer')} {_FORM} {mark}"
-    if folder.exists() and not folder.is_dir():
-        raise InputError(sentence(f"The {what} {str(folder)!r}", "a directory", "a file", f"Use another {what}."))
+    is_file = folder.exists() and not folder.is_dir()
+    refuse_if(is_file, f"The {what} {str(folder)!r}", "a directory", "a file", f"Use another {what}.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         held, stamp = [each.name for each in folder.iterdir()], folder / _STAMP
@@ -116,9 +116,7 @@ def sort_rows(
         Targets, weights, and the number that each row has in the table.
     """
     tree, rows, width = folder / "tree.npz", folder / "rows.bin", source.width
-    if tree.exists():
-        arrays = _read_arrays(folder)
-    else:
+    if not tree.exists():
         try:
             arrays = _sort_leaves(source, sample, scale, sizes, rows, step)
         except InputError:  # so that the corrected fit finds an empty folder
@@ -128,6 +126,8 @@ def sort_rows(
         _write_arrays(tree, arrays)
         for leaf in folder.glob("leaf-*.bin"):
             leaf.unlink()
+    else:
+        arrays = _read_arrays(folder)
     n = len(arrays["numbers"])
     points: Any = MappedRows(rows, (n, width), scale)
     partition = Partition(points, order=np.arange(n), **{name: arrays[name] for name in _TREE})
