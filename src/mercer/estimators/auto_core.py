@@ -294,13 +294,6 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             parts.append(HeldOutPart(test, losses))
         return parts
 
-    def _member_table(self) -> str:
-        tried = [(member, member.status, ", ".join(member.bounds)) for member in self.committee_.tried]
-        tried += [(member, "as given", "") for member in getattr(self, "extra_", ())]
-        unit = self.unit()
-        rows = [["->" * (m.weight > 0), m.name, f"{m.weight:.2f}", f"{m.error * unit:.4g}", *how] for m, *how in tried]
-        return text_table(["", "member", "weight", self.error_title(), "tuning", "on a bound"], rows)
-
     @property
     def _ordered(self) -> bool:
         """Whether folds followed in time, so that the earliest rows were never held out."""
@@ -335,10 +328,15 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         str
         """
         check_is_fitted(self, "models_")
+        tried = [(member, member.status, ", ".join(member.bounds)) for member in self.committee_.tried]
+        tried += [(member, "as given", "") for member in getattr(self, "extra_", ())]
+        unit = self.unit()
+        rows = [["->" * (m.weight > 0), m.name, f"{m.weight:.2f}", f"{m.error * unit:.4g}", *how] for m, *how in tried]
+        table = text_table(["", "member", "weight", self.error_title(), "tuning", "on a bound"], rows)
         head, error, baseline, more = self._words()
         judged = f"{error} ({self.how_judged()}); baseline {baseline}."
         head = f"{len(self.models_[0].X_fit_)} rows, {self.n_features_in_} columns{head}".rstrip()
-        return Text("\n".join([head, self._member_table(), judged, *more, *self._left_out_columns()]))
+        return Text("\n".join([head, table, judged, *more, *self._left_out_columns()]))
 
     def _left_out_columns(self) -> list[str]:
         """A line for each column and member that is not as it might be, and for rows that were left out."""
@@ -350,10 +348,8 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             lines.append(f"The standard error is that of only {count} {what}, and itself uncertain.")
         unused = (column for column in self.encoder_.columns_ if not column.outputs)
         lines += [f"Left out: {printable(column.name)} ({printable(column.why)})." for column in unused]
-        found = [
-            (member.name, correct_digits(model)) for member, model in zip(self.members_, self.models_, strict=True)
-        ]
-        few = ((name, digits) for name, digits in found if digits < _DIGITS)
+        both = zip(self.members_, map(correct_digits, self.models_), strict=True)
+        few = ((member.name, digits) for member, digits in both if digits < _DIGITS)
         return lines + [f"{name} is nearly singular: about {digits:.0f} digits can be trusted." for name, digits in few]
 
     # -- the outer loop -----------------------------------------------------------------------------

@@ -9,17 +9,17 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.checks import KeywordHints, as_numbers, check_alpha, check_size, check_weights
+from mercer.data.checks import as_numbers, check_alpha, check_size, check_weights
 from mercer.data.rows import Array, ClassWeight, File, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, refuse_if, sentence
-from mercer.estimators.base import set_kernel_params, warn_if_not_mercer
+from mercer.estimators.base import warn_if_not_mercer
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, coverage_of
 from mercer.estimators.intervals import ResidualScale, check_levels
-from mercer.estimators.nystroem_base import check_columns, given_kernels, need_targets
-from mercer.estimators.parameters import is_positive_only, resolve, validate
+from mercer.estimators.nystroem_base import NumericEstimator, check_columns, need_targets
+from mercer.estimators.parameters import resolve, validate
 from mercer.estimators.search_core import warn_if_ill
 from mercer.estimators.targets import CalibratedMixin, Targets, Temperature
 from mercer.insight.intervals import Coverage, check_confidence
@@ -68,10 +68,8 @@ class CellSizes:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
+class LocalCore(NumericEstimator):
     """What models in cells share: checked data, cells, the fit of one kernel and alpha."""
-
-    set_params = set_kernel_params
 
     core_rows: int = 128
     system_rows: int = 1024
@@ -84,11 +82,6 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     temperature_: Temperature = field(init=False)
     _one_target = False
     _fewest: ClassVar[int] = 1
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = any(map(is_positive_only, given_kernels(self)))
-        return tags
 
     def _sizes(self) -> CellSizes:
         return CellSizes(int(self.core_rows), int(self.system_rows), int(self.mix))
@@ -103,7 +96,7 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """Rows with weight, then the others, with targets less their mean; targets as given, and the order of rows."""
         owner = type(self).__name__
         self._validate()
-        X, y = check_input(self, given_kernels(self), X, y, sparse=False, least=self._fewest)
+        X, y = check_input(self, self.given_kernels(), X, y, sparse=False, least=self._fewest)
         weights = as_sample_weight(sample_weight, X)
         if weights is not None:
             check_weights(owner, weights)

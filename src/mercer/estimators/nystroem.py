@@ -193,26 +193,22 @@ class NystroemCore(StreamingEstimator):
                 f"partial_fit of {type(self).__name__} is not available after load or after a search, because the "
                 "sums that it would update are not stored. Call fit on all rows, with landmarks=model.landmarks_."
             )
-        source, work = self._open(X, y, sample_weight, reset=False), self._search.work([0])
+        owner, work = type(self).__name__, self._search.work([0])
+        source = self._open(X, y, sample_weight, reset=False)
         if not self._classifies and source.targets != len(work.targets.offset):
             must_be = f"{len(work.targets.offset)}, as in the first fit"
             raise InputError(sentence("The number of targets", must_be, source.targets))
-        self._refuse_another()
-        search = replace(self._search, reading=replace(self._search.reading, source=source, checkpoint=None))
-        # added to the new sums, so that the old ones are still there if these will not do
-        with np.errstate(under="ignore"):
-            self._finish(search, work.merge(search.sums(), self._state))
-        return self
-
-    def _refuse_another(self) -> None:
-        """Sums are of one kernel and its landmarks, with an intercept or without; only alpha may change."""
-        owner = type(self).__name__
-        for name, before in self._as_fitted.items():
+        for name, before in self._as_fitted.items():  # sums are of one kernel and its landmarks; only alpha may change
             now = getattr(self, name)
             if now is not before and not np.array_equal(now, before):
                 got = repr(now) if np.ndim(now) == 0 else f"another table of shape {np.shape(now)}"
                 must_be = "the same as in the first fit" + (f", {before!r}" if np.ndim(before) == 0 else "")
                 raise InputError(sentence(f"{name} of {owner}", must_be, got, "Call fit to start again."))
+        search = replace(self._search, reading=replace(self._search.reading, source=source, checkpoint=None))
+        # added to the new sums, so that the old ones are still there if these will not do
+        with np.errstate(under="ignore"):
+            self._finish(search, work.merge(search.sums(), self._state))
+        return self
 
     # -- prediction -------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -45,12 +45,27 @@ _FEW_LOST = 0.05  # share of the landmarks
 _FLOATS = [np.float64, np.float32]  # types of numbers that are read as they are
 _ENDLESS = 10**9  # rows, where more may come
 
+SearchOf: TypeAlias = Callable[[list[Kernel], Array], StreamedSearch]  # makes the same search of other candidates
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
-    """What all estimators on landmarks share: how landmarks are drawn and how a table is read."""
+
+class NumericEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
+    """An estimator with one or many kernels for rows of numbers."""
 
     set_params = set_kernel_params
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = any(map(is_positive_only, self.given_kernels()))
+        return tags
+
+    def given_kernels(self) -> list[Any]:
+        """The kernels that were given, one or many."""
+        return listed_kernels(self.kernels if hasattr(self, "kernels") else self.kernel)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class StreamingEstimator(NumericEstimator):
+    """What all estimators on landmarks share: how landmarks are drawn and how a table is read."""
 
     landmarks: Any = None
     method: str = "pivoted"
@@ -71,11 +86,6 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         fresh = BaseEstimator.__sklearn_clone__(bare)
         fresh.backend = self.backend
         return fresh
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = any(map(is_positive_only, given_kernels(self)))
-        return tags
 
     def _validate(self) -> None:
         check_backend(self.backend)
@@ -161,7 +171,7 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     def prepare(
         self, X: XLike, y: YLike, sample_weight: PerRow, groups: PerRow = None, *, more: bool = False
-    ) -> tuple[StreamedSearch, Callable[[list[Kernel], Array], StreamedSearch]]:
+    ) -> tuple[StreamedSearch, SearchOf]:
         """Open a table and find everything that the passes need, as `fit` does; forgets an earlier fit.
 
         Parameters
@@ -213,11 +223,6 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
             )  # fmt: skip
 
         return search_of(kernels, alphas), search_of
-
-
-def given_kernels(estimator: Estimator) -> list[Any]:
-    """The kernels that an estimator was given, one or many."""
-    return listed_kernels(estimator.kernels if hasattr(estimator, "kernels") else estimator.kernel)
 
 
 def is_stream(X: XLike, y: YLike = None) -> bool:

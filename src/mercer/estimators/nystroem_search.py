@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.folds import Folds
 from mercer.data.rows import AlphaLike, Array, PerRow, Rows, ScoringLike, XLike, YLike
 from mercer.errors import EdgeOfGridWarning, InputError, refuse_if, warn
-from mercer.estimators.base import is_tuned, listed_kernels, warn_if_not_mercer
+from mercer.estimators.base import is_tuned, warn_if_not_mercer
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
-from mercer.estimators.nystroem_base import StreamingEstimator, seed_of, warn_if_landmarks_lost
+from mercer.estimators.nystroem_base import SearchOf, StreamingEstimator, seed_of, warn_if_landmarks_lost
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.search_core import WORTH_A_WORD, DefaultLadders, keep_choice, warn_if_ill, warn_of_failures
 from mercer.estimators.targets import LabelsMixin
@@ -57,8 +57,8 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
     def _kernel_count(self) -> int:
         if is_tuned(self):
             return _TUNED
-        kernels = listed_kernels(self.kernels)
-        return sum(_FAMILY if isinstance(kernel, str) and "(" not in kernel else 1 for kernel in kernels) or 1
+        named = [isinstance(kernel, str) and "(" not in kernel for kernel in self.given_kernels()]
+        return sum(_FAMILY if each else 1 for each in named) or 1
 
     def _validate(self) -> None:
         super()._validate()
@@ -66,7 +66,6 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         must_be = f"a number of folds of at least {least}"
         way_out = "Splitters are not supported: rows are assigned to folds by a hash."
         refuse_if(not is_whole(self.cv, least), f"cv of {type(self).__name__}", must_be, repr(self.cv), way_out)
-
         if resolve_scoring(self.scoring, classifier=self._classifies).weighted:
             words = f"scoring of {owner} requests sample_weight; {owner} does not pass sample_weight to scorers."
             raise InputError(f"{words} Use a scorer without sample_weight.")
@@ -111,20 +110,15 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         self
         """
         with np.errstate(under="ignore"):
-            search, found, k, a = self._run_search(*self.prepare(X, y, sample_weight, groups))
-            self.best_estimator_ = self._winner(search, found, k, a)
+            search, found = self._run_search(*self.prepare(X, y, sample_weight, groups))
+            self.best_estimator_ = self._winner(search, found)
         if self._classifies:
             self.classes_ = self.best_estimator_.classes_ = search.targets.classes  # type: ignore[union-attr]
         self.best_estimator_.publish()
         return self
 
-    def _run_search(
-        self, search: StreamedSearch, search_of: Callable[[list[Kernel], Array], StreamedSearch]
-    ) -> tuple[StreamedSearch, StreamedResult, int, int]:
-        """Run, extend default ladders, choose, and keep what the search has to say.
-
-        Returns the last search, its result, and the numbers of the winning kernel and alpha.
-        """
+    def _run_search(self, search: StreamedSearch, search_of: SearchOf) -> tuple[StreamedSearch, StreamedResult]:
+        """Run, extend default ladders, choose, and keep what is known of the choice; the last search and its result."""
         how = "by hash" if search.ranked is None else "dealt in the order of a hash"
         folds = hashed_folds(search.folds, f"{search.folds} folds {how} (seed {search.seed})")
         by_name, by_default = default = self._growing()
@@ -148,19 +142,16 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
                 search = replace(search, reading=replace(search.reading, checkpoint=again))
         self.plan_ = search.plan()
         keep_choice(self, table, choice, folds)
-        k, a = choice.kernel, choice.alphas[0]
-        self.alpha_ = float(table.alphas[a])
+        k, self.alpha_ = choice.kernel, float(table.alphas[choice.alphas[0]])
         self.digits_ = digits_left(SUMMED * table.worst_condition(choice))
         self.landmark_check_ = landmark_check(found.swept[k], found.totals, search.sides[k].features.count)
         self.fold_rows_ = found.totals.rows.astype(np.intp)
         if found.nested is not None:
             self.nested_, self.nested_scores_ = found.nested, found.nested.scores[0]
             self.optimism_ = found.nested.optimism
-        reached = edges_in_words(table, choice, self.folds_, default, default)
-        self._words = self._summarize(reached)
-        given = (not by_name, not by_default)
-        self._warn(found, edges_in_words(table, choice, self.folds_, default, given))
-        return search, found, k, a
+        self._words = self._summarize(edges_in_words(table, choice, folds, default, default))
+        self._warn(found, edges_in_words(table, choice, folds, default, (not by_name, not by_default)))
+        return search, found
 
     def _choose(self, found: StreamedResult, folds: Folds) -> Winner:
         """The best candidate; of default alphas one whose scores have six digits, if there is any."""
@@ -180,8 +171,9 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         if found.failures:
             warn_of_failures(found.table.scoring, found.failures)
 
-    def _winner(self, search: StreamedSearch, found: StreamedResult, k: int, a: int) -> Any:
+    def _winner(self, search: StreamedSearch, found: StreamedResult) -> Any:
         """The best candidate fitted to all rows, from weights that are computed already."""
+        k, a = self.choice_.kernel, self.choice_.alphas[0]
         family = NystroemRidgeClassifier if self._classifies else NystroemRidge
         model = family(self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept, method=self.method)
         for name in ("n_features_in_", "feature_names_in_", "encoder_"):

@@ -142,8 +142,11 @@ class LocalCandidates:
         best = []
         for place, (kernel, start) in enumerate(starts):
             best.append(self._score_alphas(times_width(kernel, factor) if tuned else kernel, start, alphas))
-            if tuned or len(starts) > 1:
-                self._set_reference()
+            if self.reference is None and (tuned or len(starts) > 1):  # what later ones are compared with
+                winner, alpha, score = self._best()
+                self.reference = self._fit(winner, alpha)
+                pair = score, self.score_of(self.reference)
+                self.tried = [(tried, alpha, _relative_to(pair, score)) for tried, alpha, score in self.tried]
             progress.step()
             if tuned and place == 0:
                 wider = self._score_alphas(times_width(kernel, _WIDER), best[0][1])
@@ -159,14 +162,6 @@ class LocalCandidates:
         if alphas is None:
             alpha = downhill(lambda alpha: -score(alpha), start, ends=(least_alpha(1000), math.inf))
         return next(each for each in reversed(self.tried) if each[:2] == (kernel, alpha))
-
-    def _set_reference(self) -> None:
-        """Solve the best candidate so far in all cells, once: what later ones are compared with."""
-        if self.reference is None:
-            best, alpha, score = self._best()
-            self.reference = self._fit(best, alpha)
-            pair = score, self.score_of(self.reference)
-            self.tried = [(tried, alpha, _relative_to(pair, score)) for tried, alpha, score in self.tried]
 
     def _best(self) -> tuple[Kernel, float, float]:
         scored = [each for each in self.tried if not math.isnan(each[2])]
