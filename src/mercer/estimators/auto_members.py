@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -47,6 +47,8 @@ _WORSE = 1.15  # times the least squared error: kernels beyond it are not solved
 _ROUGH = 1.0  # smoothness nu of Matern kernels above which they are smooth; one of each sort is a member
 _LANDMARKS = 500
 _BLOCK = 20_000  # rows whose features are held at once
+
+NamedKernels: TypeAlias = list[tuple[str, Kernel, float]]  # names, kernels and alphas
 
 
 def fit_in_cells(
@@ -145,7 +147,7 @@ def cell_sizes(n: int) -> CellSizes:
     return CellSizes(core_rows=rows // 4, system_rows=rows, mix=1)
 
 
-def _choose_kernels(table: TrainingTable, rng: np.random.Generator, verbose: int) -> list[tuple[str, Kernel, float]]:
+def _choose_kernels(table: TrainingTable, rng: np.random.Generator, verbose: int) -> NamedKernels:
     """Name, kernel and alpha of the tuned kernels that are nearly as good in cells as the best one, best first.
 
     At most one of each sort: of absolute differences, rough, smooth. Kernels of one sort make the same errors.
@@ -163,9 +165,7 @@ def _choose_kernels(table: TrainingTable, rng: np.random.Generator, verbose: int
     return list(chosen.values())
 
 
-def _load_or_choose_kernels(
-    folder: Path | None, choose: Callable[[], list[tuple[str, Kernel, float]]]
-) -> list[tuple[str, Kernel, float]]:
+def _load_or_choose_kernels(folder: Path | None, choose: Callable[[], NamedKernels]) -> NamedKernels:
     """Names, kernels and alphas as an earlier run has written them to the folder, or as they are chosen now."""
     if folder is None:
         return choose()
@@ -317,10 +317,8 @@ class ExtraWork:
         tried = [replace(member, weight=float(weights[0]) * member.weight) for member in committee.tried]
         members = [member for member, old in zip(tried, committee.tried, strict=True) if old.weight > 0]
         joined = replace(committee, members=members, tried=tried, held_out=voted)
-        return joined, [
-            ExtraMember(_name(estimator), model, float(weight), float(error))
-            for estimator, model, weight, error in zip(extra, models, weights[1:], errors[1:], strict=True)
-        ]
+        each_one = zip(map(_name, extra), models, weights[1:].tolist(), errors[1:].tolist(), strict=True)
+        return joined, [ExtraMember(*each) for each in each_one]
 
     def _fit(self, estimator: Estimator, train: Array, test: Array) -> tuple[Any, Array]:
         """A copy of an estimator fitted to some rows, and its predictions of others."""

@@ -51,7 +51,7 @@ class CellSizes:
         n, scale = len(problem.used_rows), inverse_widths(kernel, rows, spread_of_columns(rows))
         core = n if n <= self.system_rows else self.core_rows
         partition = Partition.of(np.asarray(rows.values[:n] * scale), core)
-        return CellProblem.of(rows, problem, partition, scale, self.system_rows, self.mix, splits)
+        return CellProblem(rows, problem, partition, scale, self.system_rows, self.mix, splits).with_limits()
 
     def by_metric(self, rows: Rows, problem: Problem, splits: Any = None) -> Callable[[Kernel], CellProblem]:
         """A function from kernels to their cells, which kernels of proportional widths share."""
@@ -435,7 +435,8 @@ class LocalRidge(LocalNumbers, LocalModel):
         values, partition, Y, weights, order = sort_rows(source, sample, scale, both, place, progress.step)
         check_size(f"y of {type(self).__name__}", Y)
         problem = Problem(Y, weights, bool(self.fit_intercept)).subtract_mean()
-        cells = CellProblem.of(Rows(values, source.names), problem, partition, scale, sizes.system_rows, sizes.mix)
+        known = Rows(values, source.names)
+        cells = CellProblem(known, problem, partition, scale, sizes.system_rows, sizes.mix).with_limits()
         progress = Progress("solving cells", partition.cells, int(self.verbose))
         fitted = solve_in_folder(cells, kernel, float(alpha), place, progress.step)
         self._one_target = source.targets_1d
@@ -480,7 +481,8 @@ class LocalRidge(LocalNumbers, LocalModel):
         problem = replace(before, Y=np.concatenate([before.Y, Y - before.centre]), weights=weights)
         grown = Rows(np.concatenate([table.values, rows]), table.names)
         partition = old.cells.partition.with_points(rows * old.cells.scale)
-        cells = CellProblem.of(grown, problem, partition, old.cells.scale, old.cells.system_rows, old.cells.mix)
+        cells = replace(old.cells, rows=grown, problem=problem, partition=partition, splits=None, limits=None)
+        cells = cells.with_limits()
         same = old.cells.splits is None and np.array_equal(cells.limits, old.cells.limits)  # type: ignore[arg-type]
         found = copy.copy(self)
         fitted = LocalFit.of(cells, old.kernel, old.alpha, before=old if same else None)

@@ -187,7 +187,9 @@ class NystroemCore(StreamingEstimator):
         return table[:, 0] if not self._classifies and self._one_target else table
 
     def _add_rows(self, X: XLike, y: YLike, sample_weight: PerRow) -> Self:
-        """Add rows to the sums."""
+        """Add rows to the sums, or begin with them."""
+        if not hasattr(self, "_dual"):
+            return self._fit_pass(X, y, sample_weight, more=True)
         if not hasattr(self, "_state"):
             raise InputError(
                 f"partial_fit of {type(self).__name__} is not available after load or after a search, because the "
@@ -351,8 +353,6 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         >>> bool(np.abs(pieces.predict(X) - whole.predict(X)).max() < 1e-9)
         True
         """
-        if not hasattr(self, "_dual"):
-            return self._fit_pass(X, y, sample_weight, more=True)
         return self._add_rows(X, y, sample_weight)
 
 
@@ -416,9 +416,9 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
             if names is not None and not np.array_equal(names, self.classes_):
                 must_be = "None, or the labels of the first call"
                 raise InputError(sentence(f"classes of {type(self).__name__}", must_be, repr(classes)[:60]))
-            return self._add_rows(X, y, sample_weight)
-        self._known = names
-        return self._fit_pass(X, y, sample_weight, more=True)
+        else:
+            self._known = names
+        return self._add_rows(X, y, sample_weight)
 
     def _finish(self, search: StreamedSearch, state: State) -> None:
         classes = search.targets.classes  # type: ignore[union-attr]

@@ -233,9 +233,7 @@ def is_stream(X: XLike, y: YLike = None) -> bool:
         return isinstance(y, str) or (isinstance(y, list) and bool(y) and all(isinstance(name, str) for name in y))
     if isinstance(X, list | tuple):
         return bool(X) and isinstance(X[0], tuple) and np.ndim(X[0][0]) == 2
-    if hasattr(X, "shape") or hasattr(X, "__array__"):
-        return False
-    return callable(X) or hasattr(X, "__iter__")
+    return not (hasattr(X, "shape") or hasattr(X, "__array__")) and (callable(X) or hasattr(X, "__iter__"))
 
 
 def _open_encoded(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -146,17 +146,12 @@ class CellProblem:
     splits: Sequence[Split] | None = None
     limits: Array | None = None
 
-    @classmethod
-    def of(
-        cls, rows: Rows, problem: Problem, partition: Partition, scale: Array, system_rows: int, mix: int,
-        splits: Sequence[Split] | None = None,
-    ) -> CellProblem:  # fmt: skip
+    def with_limits(self) -> CellProblem:
         """With limits that are a tenth of the range of the targets beyond it; one cell alone has none."""
-        limits = None
-        if partition.cells > 1:
-            low, high = (at(problem.Y[: len(partition.points)], axis=0) for at in (np.min, np.max))
-            limits = np.stack([low - _MARGIN * (high - low), high + _MARGIN * (high - low)])
-        return cls(rows, problem, partition, scale, system_rows, mix, splits, limits)
+        if self.partition.cells == 1:
+            return self
+        low, high = (at(self.problem.Y[: len(self.partition.points)], axis=0) for at in (np.min, np.max))
+        return replace(self, limits=np.stack([low - _MARGIN * (high - low), high + _MARGIN * (high - low)]))
 
     def clip(self, values: Array) -> Array:
         """Predictions within the limits."""
