@@ -64,11 +64,13 @@ class NystroemCore(StreamingEstimator):
         return text_below(diagram, f"{round_numbers(repr(self.kernel_))}, {counted(len(self.landmarks_), 'landmark')}")
 
     def _resolve_kernels(self, rows: Rows, problem: Problem) -> list[Kernel]:
+        """The candidates, from a sample of rows and their targets."""
         kernel = resolve(type(self).__name__, self.kernel, rows.width)
         warn_if_not_mercer(kernel)
         return [spread_widths(kernel, rows) if isinstance(self.kernel, str) else kernel]
 
     def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
+        """The alphas for n rows and so many targets, from a sample of rows."""
         return check_alpha(type(self).__name__, self.alpha, targets)
 
     # -- fitting ----------------------------------------------------------------------------------

@@ -121,14 +121,6 @@ class StreamingEstimator(NumericEstimator):
         """About how many candidates there are, before any row is read."""
         return 1
 
-    def _resolve_kernels(self, rows: Rows, problem: Problem) -> list[Kernel]:
-        """The candidates, from a sample of rows and their targets."""
-        raise NotImplementedError
-
-    def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
-        """The alphas for n rows and so many targets, from a sample of rows."""
-        raise NotImplementedError
-
     def _open(
         self, X: XLike, y: YLike, weights: PerRow = None, groups: PerRow = None, *, reset: bool = True, least: int = 1
     ) -> Source:
@@ -188,11 +180,8 @@ class StreamingEstimator(NumericEstimator):
         search_of : callable
             Makes the same search of other kernels and alphas.
         """
-        source, owner = (
-            self._open(X, y, sample_weight, groups, least=2 if hasattr(self, "cv") else 1),
-            type(self).__name__,
-        )
-        folds = int(getattr(self, "cv", 1))
+        source = self._open(X, y, sample_weight, groups, least=2 if hasattr(self, "cv") else 1)
+        owner, folds = type(self).__name__, int(getattr(self, "cv", 1))
         choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
         sample = draw_sample(source, choice, self._kernel_count(), folds, seed, self.backend)
         n, rows = int(source.rows or 0), Rows(sample.X, self._names())
@@ -200,14 +189,14 @@ class StreamingEstimator(NumericEstimator):
         targets: SummedTargets = self._find_labels(source) if self._classifies else numbers_of(sample)
         Y = np.zeros((len(rows), 1)) if sample.Y is None else targets.table(sample.Y)
         problem = Problem(Y, sample.weights, bool(self.fit_intercept))
-        kernels = self._resolve_kernels(rows, problem)
+        kernels: list[Kernel] = self._resolve_kernels(rows, problem)
         for kernel in kernels:
             if kernel.kind in ("gram", "objects"):
                 way_out = "Use KernelRidge for this kernel."
                 raise InputError(sentence(f"kernel of {owner}", "a kernel for numeric rows", repr(kernel), way_out))
             kernel.check(rows)
         warn_of_scales(kernels, rows)
-        alphas = self._resolve_alphas(kernels, rows, n, len(targets.offset))
+        alphas: Array = self._resolve_alphas(kernels, rows, n, len(targets.offset))
         count, intercept = choice.count(n, len(kernels), folds), bool(self.fit_intercept)
         expected = _ENDLESS if more else n
         scoring = resolve_scoring(getattr(self, "scoring", None), classifier=self._classifies)
