@@ -228,11 +228,10 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         place, last = getattr(self, "_latest", (0, math.inf))
         later = int(np.count_nonzero(Z[:, place : place + 1] > last))
         if later:
-            warn(
-                f"{later} of {counted(len(Z), 'row')} are later than all training rows. error_ is estimated on rows "
-                "that come directly after their training rows; the error of much later rows is probably larger.",
-                UnfamiliarRowsWarning,
-            )
+            words = f"{later} of {counted(len(Z), 'row')} are later than all training rows."
+            estimated = "error_ is estimated on rows that come directly after their training rows"
+            more = "the error of much later rows is probably larger"
+            warn(f"{words} {estimated}; {more}.", UnfamiliarRowsWarning)
         return Z if Z.shape[1] else np.zeros((len(Z), 1))
 
     def _votes(self, Z: Array, X: XLike) -> Array:
@@ -450,10 +449,8 @@ def time_for_tuning(name: str, n: int, budget: float | None) -> float | None:
         return None
     needed = fixed_seconds(n) * (_slowness() if n > _PROBE else 1.0)
     if n > _PROBE and needed > _LATE * budget + 1.0:
-        raise InputError(
-            f"{name} may need {duration(needed)} for {n} rows in addition to tuning, more than the time budget. Use a "
-            "larger time budget, or fewer rows."
-        )
+        takes = f"{duration(needed)} for {n} rows in addition to tuning, more than the time budget"
+        raise InputError(f"{name} may need {takes}. Use a larger time budget, or fewer rows.")
     return max(budget - needed, 0.0)
 
 

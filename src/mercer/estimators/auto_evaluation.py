@@ -326,8 +326,5 @@ def warn_of_leakage(encoder: TableEncoder, Z: Array, y: Array, *, classifier: bo
     names = [encoder.columns_[place].name for place, share in zip(used, shares, strict=True) if share > NEARLY_ALL]
     if names:
         subject = f"column {listed(names)} alone" if len(names) == 1 else f"each of {listed(names)} alone"
-        warn(
-            f"Possible target leakage: {subject} nearly determines y. Drop columns that were computed from y, or are "
-            "known only after it.",
-            LeakageWarning,
-        )
+        words = f"Possible target leakage: {subject} nearly determines y."
+        warn(f"{words} Drop columns that were computed from y, or are known only after it.", LeakageWarning)

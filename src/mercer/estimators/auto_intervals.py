@@ -303,10 +303,9 @@ def by_jackknife(members: Sequence[Member], models: Sequence[Any], Z: Array, con
 def by_folds(committee: Committee, rows: Rows, problem: Problem, Z: Array, confidence: float) -> tuple[Array, Array]:
     """CV+ of the folds that the committee was weighed on; its members are fitted again without each of them."""
     if not committee.by_fold:
-        raise InputError(
-            "method='cv+' needs, for each fold, the kernels that were tuned on the other folds; a model fitted with "
-            "time, or loaded from an old file, does not have them. Use method='residuals'."
-        )
+        needs = "method='cv+' needs, for each fold, the kernels that were tuned on the other folds"
+        without = "a model fitted with time, or loaded from an old file, does not have them"
+        raise InputError(f"{needs}; {without}. Use method='residuals'.")
     Y, count, shares = problem.Y, len(committee.by_fold), committee.fold_weights
     shares = np.array([[member.weight for member in committee.members]] * count) if shares is None else shares
     at_new, new = np.zeros((count, len(Z), Y.shape[1])), Rows(Z)

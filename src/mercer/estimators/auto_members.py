@@ -346,10 +346,9 @@ def _in_words(what: str, estimator: Estimator) -> Iterator[None]:
         raise
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise InputError(
-            f"{what}: {reason} Estimators in extra receive the table unchanged; for columns that it does not support, "
-            f"use make_pipeline(TableEncoder(), {_name(estimator)}(...))."
-        ) from error
+        unchanged = "Estimators in extra receive the table unchanged; for columns that it does not support,"
+        use = f"use make_pipeline(TableEncoder(), {_name(estimator)}(...))."
+        raise InputError(f"{what}: {reason} {unchanged} {use}") from error
 
 
 def _name(estimator: Estimator) -> str:

@@ -217,11 +217,8 @@ class LossModel(KernelEstimator):
         self.n_iter_ = max(each.steps for each in found)
         self.converged_ = all(each.converged for each in found)
         if not self.converged_:
-            warn(
-                f"Newton's method of {owner} has not converged after {self.n_iter_} steps. Use a larger alpha, or "
-                "rescale the target.",
-                ConvergenceWarning,
-            )
+            words = f"Newton's method of {owner} has not converged after {self.n_iter_} steps."
+            warn(f"{words} Use a larger alpha, or rescale the target.", ConvergenceWarning)
 
     def values_at(self, X: XLike) -> Array:
         """f at new rows (m, outputs)."""

@@ -205,11 +205,9 @@ class LossSearch(SearchInputs):
         loss = self.best_estimator_.losses_[0]
         approximately = "approximately (one Newton step; more for large steps of the best candidates)"
         how = "by refitting" if isinstance(loss, Pinball) else "exactly" if self.exact else approximately
-        return (
-            f"Held-out predictions were computed {how}. Refitting {counted(self._replayed, 'split')} of the best "
-            f"candidate: predictions differ by at most {self.verified_:.2g}, the mean loss by a factor of "
-            f"{self._loss_ratio:.4f}."
-        )
+        splits = f"Refitting {counted(self._replayed, 'split')} of the best candidate"
+        off = f"predictions differ by at most {self.verified_:.2g}, the mean loss by a factor of {self._loss_ratio:.4f}"
+        return f"Held-out predictions were computed {how}. {splits}: {off}."
 
     def summary(self) -> str:
         """The candidates, the best one, and how its score was computed, as text.

@@ -169,11 +169,9 @@ class NystroemCore(StreamingEstimator):
         if self._as_fitted["landmarks"] is not None:
             warn_if_landmarks_lost(owner, features)
         if models.rank < len(models.weights[0]) and ladder[0] == 0:
-            warn(
-                f"The system of {owner} has rank {models.rank} of {len(models.weights[0])}; the minimum-norm "
-                "solution was used. A positive alpha makes it unique.",
-                SingularSystemWarning,
-            )
+            rank = f"The system of {owner} has rank {models.rank} of {len(models.weights[0])}"
+            words = f"{rank}; the minimum-norm solution was used. A positive alpha makes it unique."
+            warn(words, SingularSystemWarning)
         else:
             warn_if_ill(owner, self.condition_, of="predictions", digits=self.digits_)
         self._search, self._state = search, state
@@ -193,10 +191,9 @@ class NystroemCore(StreamingEstimator):
         if not hasattr(self, "_dual"):
             return self._fit_pass(X, y, sample_weight, more=True)
         if not hasattr(self, "_state"):
-            raise InputError(
-                f"partial_fit of {type(self).__name__} is not available after load or after a search, because the "
-                "sums that it would update are not stored. Call fit on all rows, with landmarks=model.landmarks_."
-            )
+            words = f"partial_fit of {type(self).__name__} is not available after load or after a search"
+            way_out = "Call fit on all rows, with landmarks=model.landmarks_."
+            raise InputError(f"{words}, because the sums that it would update are not stored. {way_out}")
         owner, work = type(self).__name__, self._search.work([0])
         source = self._open(X, y, sample_weight, reset=False)
         if not self._classifies and source.targets != len(work.targets.offset):

@@ -343,12 +343,10 @@ def landmark_choice(estimator: Estimator, columns: int) -> LandmarkChoice:
 def warn_if_landmarks_lost(owner: str, features: Features) -> None:
     """Warn if many landmarks were dropped although they are not copies or combinations of others."""
     if features.lost > _FEW_LOST * features.given:
-        warn(
-            f"{owner} uses {features.count} of {features.given} landmarks: {features.lost} were dropped because "
-            f"their columns in the kernel matrix of {features.kernel!r} are nearly linearly dependent. The landmarks "
-            "used are in landmarks_. Use a smaller width, or landmarks further apart.",
-            IllConditionedWarning,
-        )
+        words = f"{owner} uses {features.count} of {features.given} landmarks: {features.lost} were dropped because"
+        why = f"their columns in the kernel matrix of {features.kernel!r} are nearly linearly dependent."
+        way_out = "The landmarks used are in landmarks_. Use a smaller width, or landmarks further apart."
+        warn(f"{words} {why} {way_out}", IllConditionedWarning)
 
 
 def seed_of(random_state: Seed) -> int:

@@ -245,11 +245,9 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         if edges:
             lines.append(f"The best candidate is on the edge of the default grid ({' and '.join(edges)} tried).")
         if hasattr(self, "nested_"):
-            lines.append(
-                f"Out-of-sample {self.table_.scoring}: {self.nested_.mean:.4g} +- {self.nested_.standard_error:.2g} "
-                "(one standard error). Cross-validation score of the best candidate: optimistic by "
-                f"{self.optimism_:.2g}."
-            )
+            biased = f"Cross-validation score of the best candidate: optimistic by {self.optimism_:.2g}."
+            mean, error = f"{self.nested_.mean:.4g}", f"{self.nested_.standard_error:.2g}"
+            lines.append(f"Out-of-sample {self.table_.scoring}: {mean} +- {error} (one standard error). {biased}")
         return "\n".join(lines)
 
 
