@@ -182,16 +182,14 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
                 table, folds, self._weigh, rng, single=single, folder=folder, verbose=self.verbose
             )
         else:
-            Y = self._fit_full_systems(table, extra.y, folds, time_left, int(rng.integers(2**31)))
+            Y = self._fit_systems(table, extra.y, folds, time_left, int(rng.integers(2**31)))
         self.__dict__.pop("extra_", None)  # of a fit before
         if self.extra:
             self.committee_, self.extra_ = extra.join(self.committee_, self.extra, Y, folds, self._weigh, self.verbose)
         self.members_, self._Y = self.committee_.members, Y[self.rows_used_]
         return self.rows_used_
 
-    def _fit_full_systems(
-        self, table: TrainingTable, y: Array, folds: Array, time_left: float | None, seed: int
-    ) -> Array:
+    def _fit_systems(self, table: TrainingTable, y: Array, folds: Array, time_left: float | None, seed: int) -> Array:
         """Tune and weigh members, and fit each to all rows; returns what they are fitted to."""
         recipes = self._recipes if self.committee else self._recipes[:1]
         deadline = math.inf if time_left is None else time.monotonic() + time_left
@@ -229,9 +227,9 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         later = int(np.count_nonzero(Z[:, place : place + 1] > last))
         if later:
             words = f"{later} of {counted(len(Z), 'row')} are later than all training rows."
-            estimated = "error_ is estimated on rows that come directly after their training rows"
+            about = "error_ is estimated on rows that come directly after their training rows"
             more = "the error of much later rows is probably larger"
-            warn(f"{words} {estimated}; {more}.", UnfamiliarRowsWarning)
+            warn(f"{words} {about}; {more}.", UnfamiliarRowsWarning)
         return Z if Z.shape[1] else np.zeros((len(Z), 1))
 
     def _votes(self, Z: Array, X: XLike) -> Array:
@@ -333,9 +331,9 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         rows = [["->" * (m.weight > 0), m.name, f"{m.weight:.2f}", f"{m.error * unit:.4g}", *how] for m, *how in tried]
         table = text_table(["", "member", "weight", self.error_title(), "tuning", "on a bound"], rows)
         head, error, baseline, more = self._words()
-        judged = f"{error} ({self.how_judged()}); baseline {baseline}."
+        accuracy = f"{error} ({self.how_judged()}); baseline {baseline}."
         head = f"{len(self.models_[0].X_fit_)} rows, {self.n_features_in_} columns{head}".rstrip()
-        return Text("\n".join([head, table, judged, *more, *self._left_out_columns()]))
+        return Text("\n".join([head, table, accuracy, *more, *self._left_out_columns()]))
 
     def _left_out_columns(self) -> list[str]:
         """A line for each column and member that is not as it might be, and for rows that were left out."""

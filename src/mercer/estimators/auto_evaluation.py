@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, LeakageWarning, refuse_if, sentence, warn
+from mercer.errors import InputError, LeakageWarning, refuse_if, warn
 from mercer.estimators.targets import class_numbers
 from mercer.selection.outcome import numbers_text
 from mercer.selection.table import mean_with_error
@@ -83,9 +83,9 @@ def check_loss(name: Any, y: Array, what: str, *, ordered: bool = False, extra: 
     known = isinstance(name, str) and name in LOSS_NAMES
     refuse_if(not known, "loss of AutoRegressor", f"one of {', '.join(map(repr, LOSS_NAMES))}", repr(name))
     positive, counts = bool((y > 0).all()), are_counts(y) and bool(y.any())
-    if not {"log": positive, "gamma": positive, "poisson": counts}.get(name, True):
-        must_be = "whole numbers from 0 on, not all 0," if name == "poisson" else "positive"
-        raise InputError(sentence(what, f"{must_be} with loss={name!r}", f"{y.min():g} as the smallest"))
+    fits = {"log": positive, "gamma": positive, "poisson": counts}.get(name, True)
+    must_be = "whole numbers from 0 on, not all 0," if name == "poisson" else "positive"
+    refuse_if(not fits, what, f"{must_be} with loss={name!r}", f"{y.min():g} as the smallest")
     unsupported = {"a table of targets": y.ndim > 1, "time": ordered, "extra": extra}
     unsupported[f"more than {FULL_SYSTEMS} rows"] = len(y) > FULL_SYSTEMS
     setting = next((setting for setting, given in unsupported.items() if given), None)

@@ -317,8 +317,8 @@ class ExtraWork:
         tried = [replace(member, weight=float(weights[0]) * member.weight) for member in committee.tried]
         members = [member for member, old in zip(tried, committee.tried, strict=True) if old.weight > 0]
         joined = replace(committee, members=members, tried=tried, held_out=voted)
-        each_one = zip(map(_name, extra), models, weights[1:].tolist(), errors[1:].tolist(), strict=True)
-        return joined, [ExtraMember(*each) for each in each_one]
+        entries = zip(map(_name, extra), models, weights[1:].tolist(), errors[1:].tolist(), strict=True)
+        return joined, [ExtraMember(*each) for each in entries]
 
     def _fit(self, estimator: Estimator, train: Array, test: Array) -> tuple[Any, Array]:
         """A copy of an estimator fitted to some rows, and its predictions of others."""

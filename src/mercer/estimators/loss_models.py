@@ -84,8 +84,7 @@ class LossOfNumbers(RegressorMixin):  # type: ignore[misc]
     def _losses(self, y: Array, weights: Array, K: Array) -> list[Loss]:
         """One for each level; `delta` of Huber's in units of y."""
         name, owner = self.loss, type(self).__name__
-        if name not in LOSSES:
-            raise InputError(sentence(f"loss of {owner}", f"one of {', '.join(map(repr, LOSSES))}", repr(name)))
+        refuse_if(name not in LOSSES, f"loss of {owner}", f"one of {', '.join(map(repr, LOSSES))}", repr(name))
         loss = LOSSES[name]()
         refuse_if(not loss.fits(y), f"y of {owner} with loss={name!r}", loss.needs, f"{y.min():g}")
         if isinstance(loss, Huber):

@@ -191,9 +191,8 @@ class StreamingEstimator(NumericEstimator):
         problem = Problem(Y, sample.weights, bool(self.fit_intercept))
         kernels: list[Kernel] = self._resolve_kernels(rows, problem)
         for kernel in kernels:
-            if kernel.kind in ("gram", "objects"):
-                way_out = "Use KernelRidge for this kernel."
-                raise InputError(sentence(f"kernel of {owner}", "a kernel for numeric rows", repr(kernel), way_out))
+            what, way_out = f"kernel of {owner}", "Use KernelRidge for this kernel."
+            refuse_if(kernel.kind in ("gram", "objects"), what, "a kernel for numeric rows", repr(kernel), way_out)
             kernel.check(rows)
         warn_of_scales(kernels, rows)
         alphas: Array = self._resolve_alphas(kernels, rows, n, len(targets.offset))
@@ -270,9 +269,8 @@ def check_columns(estimator: Estimator, source: Source, *, reset: bool) -> None:
     known = getattr(estimator, "feature_names_in_", None)
     if known is not None and source.names is not None:
         for place, (name, wanted) in enumerate(zip(source.names, known, strict=True)):
-            if name != wanted:
-                must_be, way_out = f"{wanted!r}, as in the first fit", "Use the columns in the same order."
-                raise InputError(sentence(f"Column {place} of X", must_be, repr(name), way_out))
+            must_be, way_out = f"{wanted!r}, as in the first fit", "Use the columns in the same order."
+            refuse_if(name != wanted, f"Column {place} of X", must_be, repr(name), way_out)
 
 
 def new_blocks(estimator: Estimator, X: XLike) -> Iterator[Array]:

@@ -245,9 +245,9 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         if edges:
             lines.append(f"The best candidate is on the edge of the default grid ({' and '.join(edges)} tried).")
         if hasattr(self, "nested_"):
-            biased = f"Cross-validation score of the best candidate: optimistic by {self.optimism_:.2g}."
+            optimism = f"Cross-validation score of the best candidate: optimistic by {self.optimism_:.2g}."
             mean, error = f"{self.nested_.mean:.4g}", f"{self.nested_.standard_error:.2g}"
-            lines.append(f"Out-of-sample {self.table_.scoring}: {mean} +- {error} (one standard error). {biased}")
+            lines.append(f"Out-of-sample {self.table_.scoring}: {mean} +- {error} (one standard error). {optimism}")
         return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ LEAF_ROWS = 65_536  # rows of a leaf of the first splits, about, and rows that a
 _UNEVEN = 4  # times the rows of a core that the largest one may have
 _STAMP = "fit.txt"  # the fingerprint of the fit that a folder belongs to
 _FORM = 1  # of the partition and of the files; another one is another fit
+Arrays: TypeAlias = dict[str, Array]  # by name
 _TREE = ("columns", "thresholds", "starts", "centres", "low", "high")
 
 
@@ -137,7 +138,7 @@ def sort_rows(
 
 def _sort_leaves(
     source: Source, sample: Block, scale: Array, sizes: tuple[int, int], path: Path, step: Callable[[int], None]
-) -> dict[str, Array]:
+) -> Arrays:
     """Write the rows in the order of their cells to one file; the tree of splits, and what is known of the rows."""
     known = sample.X if sample.weights is None else sample.X[sample.weights > 0]
     first = max(0, round(math.log2(int(source.rows or 1) / LEAF_ROWS)))
@@ -174,15 +175,14 @@ def _write_leaves(
     return leaves
 
 
-def _sort_leaf(table: Array, source: Source, scale: Array, levels: int, file: BinaryIO) -> dict[str, Array]:
+def _sort_leaf(table: Array, source: Source, scale: Array, levels: int, file: BinaryIO) -> Arrays:
     """Split the rows of a leaf by rank into 2^levels cores, and write them in the order of these.
 
     Returns its splits, level by level, sizes and boxes of its cores, and targets, weights and numbers of its rows.
     """
     width = source.width
-    if len(table) < 2**levels:
-        must_be, got = "different enough to be split into cells by value", "too many equal values"
-        raise InputError(sentence(f"The columns of {source.what}", must_be, got, "Fit the table in memory."))
+    must_be, got = "different enough to be split into cells by value", "too many equal values"
+    refuse_if(len(table) < 2**levels, f"The columns of {source.what}", must_be, got, "Fit the table in memory.")
     points = table[:, :width] * scale
     cores, columns, thresholds = split(points, levels)
     order = np.concatenate(cores)
@@ -192,9 +192,7 @@ def _sort_leaf(table: Array, source: Source, scale: Array, levels: int, file: Bi
     return {"columns": columns, "thresholds": thresholds, "sizes": sizes, "beside": table[order, width:]} | around
 
 
-def _join_leaves(
-    leaves: list[dict[str, Array]], splits: tuple[Array, Array], levels: int, core_rows: int
-) -> dict[str, Array]:
+def _join_leaves(leaves: list[Arrays], splits: tuple[Array, Array], levels: int, core_rows: int) -> Arrays:
     """The tree of all splits, level by level, and what is known of the sorted rows."""
     names = ("sizes", "beside", *_TREE[3:])
     sizes, beside, *around = (np.concatenate([leaf[name] for leaf in leaves]) for name in names)
@@ -211,7 +209,7 @@ def _join_leaves(
     return dict(zip(_TREE, tree, strict=True)) | {"Y": Y, "weights": weights, "numbers": beside[:, -1].astype(np.intp)}
 
 
-def _write_arrays(path: Path, arrays: dict[str, Array]) -> None:
+def _write_arrays(path: Path, arrays: Arrays) -> None:
     """Write arrays to a file that appears whole or not at all."""
     part = path.with_suffix(".part")
     with part.open("wb") as file:
@@ -221,7 +219,7 @@ def _write_arrays(path: Path, arrays: dict[str, Array]) -> None:
     part.replace(path)
 
 
-def _read_arrays(folder: Path) -> dict[str, Array]:
+def _read_arrays(folder: Path) -> Arrays:
     """The arrays that an earlier run wrote to a folder; raises an error if its files were changed."""
     with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile):
         with np.load(folder / "tree.npz", allow_pickle=False) as held:
