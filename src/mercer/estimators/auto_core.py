@@ -178,9 +178,8 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
                 refuse_if(self.random_state is None, what, must_be, "None")
                 mark = fingerprint(Z, Y, beside.weights, folds, single, type(self).__name__, self.random_state)
                 folder = check_folder(self.checkpoint, mark, "checkpoint")
-            self.committee_, self.models_ = fit_in_cells(
-                table, folds, self._weigh, rng, single=single, folder=folder, verbose=self.verbose
-            )
+            given = table, folds, self._weigh, rng
+            self.committee_, self.models_ = fit_in_cells(*given, single=single, folder=folder, verbose=self.verbose)
         else:
             Y = self._fit_systems(table, extra.y, folds, time_left, int(rng.integers(2**31)))
         self.__dict__.pop("extra_", None)  # of a fit before

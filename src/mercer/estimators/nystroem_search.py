@@ -236,12 +236,8 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         return Text(self._words)
 
     def _summarize(self, edges: list[str]) -> str:
-        lines = [
-            str(self.plan_),
-            self.table_.text(self.choice_, self.folds_),
-            f"About {self.digits_:.0f} digits of the best candidate's scores are correct.",
-            str(self.landmark_check_),
-        ]
+        digits = f"About {self.digits_:.0f} digits of the best candidate's scores are correct."
+        lines = [str(self.plan_), self.table_.text(self.choice_, self.folds_), digits, str(self.landmark_check_)]
         if edges:
             lines.append(f"The best candidate is on the edge of the default grid ({' and '.join(edges)} tried).")
         if hasattr(self, "nested_"):

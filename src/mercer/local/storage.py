@@ -200,10 +200,8 @@ def _join_leaves(leaves: list[Arrays], splits: tuple[Array, Array], levels: int,
         words = f"Too many rows have equal values: a cell of about {core_rows} rows would have {max(sizes)}."
         raise InputError(f"{words} Load the table, and fit it without folder=.")
     nodes = [(leaf, slice(2**level - 1, 2 ** (level + 1) - 1)) for level in range(levels) for leaf in leaves]
-    columns, thresholds = (
-        np.concatenate([first, *(leaf[name][part] for leaf, part in nodes)])
-        for name, first in zip(("columns", "thresholds"), splits, strict=True)
-    )
+    below = ([leaf[name][part] for leaf, part in nodes] for name in _TREE[:2])
+    columns, thresholds = (np.concatenate([first, *rest]) for first, rest in zip(splits, below, strict=True))
     Y, weights = np.ascontiguousarray(beside[:, :-2]), np.ascontiguousarray(beside[:, -2])
     tree = columns.astype(np.intp), thresholds, np.cumsum([0, *sizes]), *around
     return dict(zip(_TREE, tree, strict=True)) | {"Y": Y, "weights": weights, "numbers": beside[:, -1].astype(np.intp)}
