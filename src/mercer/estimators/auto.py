@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,8 +11,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import check_size, keyword_hints
-from mercer.data.rows import Array, Estimator, File, PerRow, Rows, XLike, YLike
-from mercer.errors import InputError, sentence
+from mercer.data.rows import Array, Estimator, PerRow, Rows, XLike, YLike
+from mercer.errors import InputError, printable, refuse_if
 from mercer.estimators.auto_evaluation import (
     MEAN_LOSSES,
     WORDS,
@@ -23,7 +23,6 @@ from mercer.estimators.auto_evaluation import (
     growth,
     logarithms,
     lowers_loss,
-    paired,
     root_mean_square,
     signal,
     stability_words,
@@ -31,23 +30,21 @@ from mercer.estimators.auto_evaluation import (
 )
 from mercer.estimators.auto_intervals import AutoIntervals
 from mercer.estimators.auto_members import ExtraWork
-from mercer.estimators.base import store
 from mercer.estimators.inputs import check_targets, refuse_names
 from mercer.estimators.parameters import validate
-from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
 from mercer.kernels import Kernel
 from mercer.selection.outcome import ROOT_MEAN_SQUARE, SIGNAL, Outcome, doubt, numbers_text
 from mercer.selection.table import standard_error
 from mercer.solvers.problem import LOSSES, Loss, Problem
-from mercer.tables import TableEncoder
-from mercer.text import Text, counted
+from mercer.text import counted, plain
 from mercer.tuning.committee import REGRESSION, TrainingTable
 from mercer.tuning.generalized import as_ridge, generalized_committee
 
 _TRUSTED = 200  # rows from which on intervals take the factor of `error_` as it is
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
     """Kernel ridge regression without settings: a weighted mean of models with tuned kernels.
 
@@ -127,20 +124,7 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
 
     _recipes = REGRESSION
 
-    def __init__(
-        self,
-        *,
-        committee: bool = True,
-        time_budget: float | None = None,
-        loss: str = "auto",
-        copies: bool | None = None,
-        encoder: TableEncoder | None = None,
-        extra: Any = None,
-        checkpoint: File = None,
-        random_state: int = 0,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
+    loss: str = "auto"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -172,10 +156,9 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         refuse_names(self, X, y)
         y = check_targets(self, y)
         table, Z, y, beside = self._prepare(X, y, sample_weight, groups, time)
-        Y = y.reshape(len(y), -1)
-        check_size(f"y of {type(self).__name__}", Y)
-        how = {"ordered": beside.times is not None, "extra": bool(self.extra)}
-        check_loss(self.loss, y, f"y of {type(self).__name__}", **how)
+        Y, what = y.reshape(len(y), -1), f"y of {type(self).__name__}"
+        check_size(what, Y)
+        check_loss(self.loss, y, what, ordered=beside.times is not None, extra=bool(self.extra))
         self.baseline_ = self._one(Y.std(axis=0), y)
         self.__dict__.pop("log_factor_", None)  # of the fit before
         self.loss_ = "log" if self.loss == "log" else "squared"  # before `_revise`
@@ -184,24 +167,20 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         spread = Y.std(axis=0)
         self.centre_, self.scale_ = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
         extra = ExtraWork(table, targets, beside.weights, self._extra_votes)
-        self._given = y.reshape(len(y), -1)  # what `_revise` codes for another loss
         self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside, extra)
-        del self._given
-        committee = self.committee_
-        held, truth, clusters = committee.held_out, self._Y, committee.clusters
-        factor = np.broadcast_to(growth(self.committee_), Y.shape[1:])
+        committee, truth = self.committee_, self._Y
+        held, clusters, factor = committee.held_out, committee.clusters, np.broadcast_to(growth(committee), Y.shape[1:])
         if self.loss_ == "log":
             sums = (np.exp(self.centre_ + self.scale_ * each).sum(axis=0) for each in (truth, held))
             self.log_factor_ = self._one(np.divide(*sums), y)
-        residuals = (
-            self.scale_ * (held - truth) if self.loss_ == "squared" else self.in_units(held) - self._truth(truth)
-        )
+        squared = self.loss_ == "squared"
+        residuals = self.scale_ * (held - truth) if squared else self.in_units(held) - self._truth(truth)
         error, spread = (factor * each for each in root_mean_square(residuals, clusters))
         self.fold_errors_ = fold_errors(residuals, committee)
-        if committee.base is not None and self.loss_ == "squared":
+        if committee.base is not None and squared:
             self.baseline_ = self._one(self.scale_ * np.sqrt(np.mean(committee.base**2, axis=0)), y)
-        factor_of_few = tuning_factor(len(held), clusters, ordered=committee.base is not None)
-        spread = error_spread(spread, self.fold_errors_, factor_of_few)
+        by_few = tuning_factor(len(held), clusters, ordered=committee.base is not None)
+        spread = error_spread(spread, self.fold_errors_, by_few)
         self.error_, self.error_standard_error_ = self._one(error, y), self._one(spread, y)
         trusted = min(1.0, len(held) / _TRUSTED)  # of few rows the factor itself is uncertain
         self._residuals = self._out(factor**trusted * self.scale_ * self._even_residuals())
@@ -217,9 +196,9 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         found = signal(committee, Y)
         return found if np.ndim(self.centre_) else float(found[0])
 
-    def _revise(self, table: TrainingTable, deadline: float) -> TrainingTable:
+    def _revise(self, table: TrainingTable, y: Array, deadline: float) -> TrainingTable:
         """Take Poisson or gamma regression with the same kernels, if it was asked for or predicts better."""
-        Y, y, committee = table.problem.Y, self._given, self.committee_
+        Y, y, committee = table.problem.Y, y.reshape(len(y), -1), self.committee_
         asked = self.loss in MEAN_LOSSES
         name = self.loss if asked else candidate_loss(y[:, 0] if Y.shape[1] == 1 else y)
         if self.loss not in ("auto", name) or name is None:
@@ -267,9 +246,8 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
     def _extra_votes(self, model: Estimator, X: XLike) -> Array:
         values = np.asarray(model.predict(X), dtype=np.float64)
         targets = np.size(self.centre_)
-        if values.size != len(values) * targets:
-            must_be, got = f"{targets} for each row", f"shape {values.shape}"
-            raise InputError(sentence(f"Predictions of {type(model).__name__} in extra", must_be, got))
+        what, must_be = f"Predictions of {type(model).__name__} in extra", f"{targets} for each row"
+        refuse_if(values.size != len(values) * targets, what, must_be, f"shape {values.shape}")
         return np.asarray((values.reshape(len(values), -1) - self.centre_) / self.scale_)
 
     @staticmethod
@@ -277,33 +255,25 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         """A number for one target, an array for several."""
         return numbers if y.ndim > 1 else float(numbers[0])
 
-    def summary(self) -> str:
-        """What was tried, what was chosen, and how good it is, for people.
-
-        Returns
-        -------
-        str
-        """
-        check_is_fitted(self, "models_")
-        n, tuned = len(self.models_[0].X_fit_), self.committee_.tuned_on
+    def _words(self) -> tuple[str, str, str, list[str]]:
+        """For the summary: how it was tuned, the error, the baseline, and further lines."""
         error = f"{numbers_text(self.error_)} +- {numbers_text(self.error_standard_error_, 2)}"
-        lines = [
-            f"{n} rows, {self.n_features_in_} columns; widths tuned on {tuned} rows. {self.loss_words}".rstrip(),
-            self._member_table(),
-            f"Estimated error {error} ({self.how_judged()}); baseline {numbers_text(self.baseline_)}.",
-        ]
-        poor = np.atleast_1d(self.signal_) <= SIGNAL
+        baseline, committee = numbers_text(self.baseline_), self.committee_
+        poor, lines = np.atleast_1d(self.signal_) <= SIGNAL, []
         if poor.all():
             one = not np.ndim(self.centre_)
-            held = (self._truth(self._Y)[:, 0], self.in_units(self.committee_.held_out)[:, 0]) if one else ()
-            lines.append(doubt(error, numbers_text(self.baseline_), *held))
+            held = (self._truth(self._Y)[:, 0], self.in_units(committee.held_out)[:, 0]) if one else ()
+            lines = [doubt(error, baseline, *held)]
         elif poor.any():
-            lines.append(
-                f"For target {', '.join(map(str, np.flatnonzero(poor)))} the model is not better than the baseline."
-            )
-        lines += stability_words(getattr(self, "fold_errors_", np.empty((0, 1))), len(self.committee_.held_out))
-        lines.append(self._relevance_text())
-        return Text("\n".join([*lines, *self._left_out_columns()]))
+            targets = ", ".join(map(str, np.flatnonzero(poor)))
+            lines = [f"For target {targets} the model is not better than the baseline."]
+        lines += stability_words(getattr(self, "fold_errors_", np.empty((0, 1))), len(committee.held_out))
+        shown = [f"{printable(name)} {plain(value, 2)}" for name, value in self.relevance().items()]
+        listed = ", ".join([*shown[:8], *["..."] * (len(shown) > 8)])
+        by_rise = f"Columns by relevance (rise of the error when permuted): {listed}."
+        lines.append(by_rise if shown else "No column varies.")
+        head = f"; widths tuned on {committee.tuned_on} rows. {self.loss_words}"
+        return head, f"Estimated error {error}", baseline, lines
 
     def unit(self) -> float:
         """The standard deviation of one target, or of its logarithms; 1 for several."""
@@ -343,27 +313,20 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         """
         y = check_targets(self, y)
         numbers, beside = self._outer_folds(X, y, None, cv, sample_weight, groups, time)
-        predictions, errors, inside, base, gains, tested = np.full(y.shape, np.nan), [], [], [], [], []
-        for train, test, part, model in self._outer(X, y, numbers, beside):
-            predictions[test] = model.predict(part)
+        predictions, inside = np.full(y.shape, np.nan), []
+
+        def judge(train: Array, test: Array, part: XLike, model: Self) -> tuple[Array, Array, Array]:
             mine, theirs = (predictions[test] - y[test]) ** 2, _baseline_squares(y, train, test, beside.times)
-            errors.append(mine.mean(axis=0))
-            base.append(theirs.mean(axis=0))
-            gains.append((theirs - mine).reshape(len(test), -1))
             inside.append(float(model.coverage(part, y[test])))
-            tested.append(test)
+            return mine.mean(axis=0), theirs.mean(axis=0), (theirs - mine).reshape(len(test), -1)
+
+        errors, base, rows, clusters, z = self._judge_folds(X, y, numbers, beside, predictions, judge)
         each = np.sqrt(errors)
-        error, baseline = np.sqrt(np.mean(errors, axis=0)), np.sqrt(np.mean(base, axis=0))
-        if y.ndim == 1:
-            error, baseline = float(error), float(baseline)
-        rows = np.concatenate(tested)
-        clusters = part_of(beside.clusters, rows)
-        spread: Any = standard_error(each, 1.0 / int(numbers.max()))
+        spread = standard_error(each, 1.0 / int(numbers.max()))
         if clusters is not None:
-            off = (predictions - y)[rows].reshape(len(rows), -1)
-            spread = root_mean_square(off, clusters)[1]
-        spread = spread if y.ndim > 1 else float(np.ravel(spread)[0])
-        z = self._one(paired(np.concatenate(gains), clusters=clusters), y)
+            spread = root_mean_square((predictions - y)[rows].reshape(len(rows), -1), clusters)[1]
+        means = (np.sqrt(part.mean(axis=0)) for part in (errors, base))
+        error, baseline, spread, z = (self._one(np.atleast_1d(number), y) for number in (*means, spread, z))
         return Outcome(
             ROOT_MEAN_SQUARE, "neg_root_mean_squared_error", -each[None], -error, spread,
             "outer cross-validation", f"{counted(len(each), 'fold')}, all steps repeated in each", base=-baseline,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_y, check_is_fitted
 
 from mercer.data.checks import as_numbers, keyword_hints
-from mercer.data.rows import Array, ClassWeight, Estimator, File, PerRow, Rows, XLike, YLike
+from mercer.data.rows import Array, ClassWeight, Estimator, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import (
@@ -19,7 +20,6 @@ from mercer.estimators.auto_evaluation import (
     tuning_factor,
 )
 from mercer.estimators.auto_members import ExtraWork
-from mercer.estimators.base import store
 from mercer.estimators.inputs import refuse_mixed_labels, refuse_names
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
@@ -29,13 +29,13 @@ from mercer.kernels.base import Kernel
 from mercer.selection.outcome import SIGNAL, WEIGHTED_WRONG, WRONG, Measure, Outcome, doubt
 from mercer.selection.removals import label_numbers, label_targets
 from mercer.selection.table import mean_with_error, standard_error
-from mercer.tables import TableEncoder
-from mercer.text import Text, counted
+from mercer.text import counted
 from mercer.tuning.committee import CLASSIFICATION, TrainingTable
 from mercer.tuning.generalized import as_ridge, generalized_committee, read_labels
 from mercer.tuning.held_out import log_loss_weights
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
     """Kernel classification without settings: a weighted mean of tuned kernel models.
 
@@ -97,20 +97,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
     _squares = False
     _weigh = staticmethod(log_loss_weights)
 
-    def __init__(
-        self,
-        *,
-        class_weight: ClassWeight = None,
-        committee: bool = True,
-        time_budget: float | None = None,
-        copies: bool | None = None,
-        encoder: TableEncoder | None = None,
-        extra: Any = None,
-        checkpoint: File = None,
-        random_state: int = 0,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
+    class_weight: ClassWeight = None
 
     def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None, time: Any = None) -> Self:
         """Encode, tune, weigh, calibrate and fit.
@@ -143,15 +130,12 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         refuse_one_class(type(self).__name__, self.classes_, np.bincount(numbers))
         extra = ExtraWork(table, y, beside.weights, self._extra_votes)
         used = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers, beside, extra)
-        held_out, numbers = self.committee_.held_out, numbers[used]
-        weights = part_of(beside.weights, used)
-        self.temperature_ = self.calibrate(held_out, numbers, weights)
+        numbers, weights = numbers[used], part_of(beside.weights, used)
+        self.temperature_ = self.calibrate(self.committee_.held_out, numbers, weights)
         self.costs_ = costs_of(self.class_weight, self.classes_, numbers)
-        log_odds = self._held_out_log_odds(numbers, weights)
-        found = (log_odds + self._log_costs()).argmax(axis=1)
-        clusters = self.committee_.clusters
+        found = (self._held_out_log_odds(numbers, weights) + self._log_costs()).argmax(axis=1)
+        clusters, ordered = self.committee_.clusters, self.committee_.base is not None
         self.error_, spread = wrong_share(found, numbers, self.costs_, clusters)
-        ordered = self.committee_.base is not None
         self.error_standard_error_ = spread * tuning_factor(len(numbers), clusters, ordered=ordered)
         constants = (np.full(len(numbers), label) for label in range(len(self.classes_)))
         self.baseline_ = min(wrong_share(label, numbers, self.costs_)[0] for label in constants)
@@ -170,9 +154,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
 
     def calibrate(self, votes: Array, numbers: Array, weights: Array | None = None) -> Temperature:
         """How held-out votes become probabilities; those of logistic regression are used as they are."""
-        if self.logistic:
-            return Temperature(1.0, logistic=True)
-        return Temperature.leaning(votes, numbers, weights)
+        return Temperature(1.0, logistic=True) if self.logistic else Temperature.leaning(votes, numbers, weights)
 
     def _held_out_log_odds(self, numbers: Array, weights: Array | None) -> Array:
         """Logarithms of the odds of held-out rows, calibrated without the fold that is judged (n, classes)."""
@@ -183,19 +165,18 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             found[own] = self.calibrate(votes[rest], numbers[rest], part_of(weights, rest)).logits(votes[own])
         return found
 
-    def _revise(self, table: TrainingTable, deadline: float) -> TrainingTable:
+    def _revise(self, table: TrainingTable, y: Array, deadline: float) -> TrainingTable:
         """Take logistic regression with the same kernels, if it lowers the held-out log loss by a standard error.
 
         It is tried where the regressions on the labels find a signal: the best of many tries on noise looks like one.
         """
         numbers, weights = label_numbers(table.problem.Y), table.problem.weights
-        if self.extra or self.committee_.base is not None or self._signal(numbers) <= SIGNAL:
-            return table
-        single = not self.committee
-        found = generalized_committee(table, self.committee_, read_labels, single=single, deadline=deadline)
+        labels, given = self.committee_, (table, self.committee_, read_labels)
+        hopeless = self.extra or labels.base is not None or self._signal(numbers) <= SIGNAL
+        found = None if hopeless else generalized_committee(*given, single=not self.committee, deadline=deadline)
         if found is None:
             return table
-        before, labels = self._held_out_log_odds(numbers, weights), self.committee_
+        before = self._held_out_log_odds(numbers, weights)
         self.temperature_, self.committee_ = Temperature(1.0, logistic=True), found
         after = self._held_out_log_odds(numbers, weights)
         rows = np.arange(len(numbers))
@@ -234,8 +215,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         return 2.0 * shares[:, 1:] - 1.0 if shares.shape[1] == 2 else shares
 
     def _odds(self, X: XLike) -> Array:
-        votes = self._votes(self._rows(X), X)
-        return self.weighted(self.temperature_, votes)
+        return self.weighted(self.temperature_, self._votes(self._rows(X), X))
 
     def decision_function(self, X: XLike) -> Array:
         """Logarithm of the odds of the second of two classes, or one column per class, with their weights.
@@ -264,8 +244,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,)
         """
-        odds = self._odds(X)
-        return np.asarray(self.classes_[odds.argmax(axis=1)])
+        return np.asarray(self.classes_[self._odds(X).argmax(axis=1)])
 
     def predict_proba(self, X: XLike) -> Array:
         """Probabilities of the classes, calibrated on out-of-fold votes; `class_weight` does not change them.
@@ -279,8 +258,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        votes = self._votes(self._rows(X), X)
-        return self.temperature_.probabilities(votes)
+        return self.temperature_.probabilities(self._votes(self._rows(X), X))
 
     @property
     def loss_words(self) -> str:
@@ -289,29 +267,15 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
 
     def error_title(self) -> str:
         """What the errors of members are."""
-        return "out-of-fold log loss" if self.logistic else super().error_title()
+        return "out-of-fold log loss" if self.logistic else "out-of-fold error of the label scores"
 
-    def summary(self) -> str:
-        """What was tried, what was chosen, and how good it is, for people.
-
-        Returns
-        -------
-        str
-        """
-        check_is_fitted(self, "models_")
-        n, error = len(self.models_[0].X_fit_), self.error_standard_error_
-        shape = f"{n} rows, {self.n_features_in_} columns, {len(self.classes_)} classes"
-        out, common = f"{100 * self.error_:.1f} % +- {100 * error:.1f}", f"{100 * self.baseline_:.1f} %"
-        weighted = ", by class weights," * bool((self.costs_ != 1.0).any())
+    def _words(self) -> tuple[str, str, str, list[str]]:
+        """For the summary: the classes and how it was tuned, the error, the baseline, and further lines."""
+        out = f"{100 * self.error_:.1f} % +- {100 * self.error_standard_error_:.1f}"
+        common, weighted = f"{100 * self.baseline_:.1f} %", ", by class weights," * bool((self.costs_ != 1.0).any())
         kind = "logistic regression" if self.logistic else "regression on the labels, calibrated"
-        lines = [
-            f"{shape}; {kind}; widths tuned on {self.committee_.tuned_on} rows.",
-            self._member_table(),
-            f"Out-of-fold error{weighted} {out} ({self.how_judged()}); baseline {common}.",
-        ]
-        if self.signal_ <= SIGNAL:
-            lines.append(doubt(out, common))
-        return Text("\n".join([*lines, *self._left_out_columns()]))
+        head = f", {len(self.classes_)} classes; {kind}; widths tuned on {self.committee_.tuned_on} rows."
+        return head, f"Out-of-fold error{weighted} {out}", common, [doubt(out, common)] * (self.signal_ <= SIGNAL)
 
     @keyword_hints
     def evaluate(
@@ -339,29 +303,25 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         labels, classes = class_numbers(y)
         costs = costs_of(self.class_weight, labels, classes)
         numbers, beside = self._outer_folds(X, y, classes, cv, sample_weight, groups, time)
-        predictions, errors, base, gains, tested = np.full(len(y), None, dtype=object), [], [], [], []
-        found = np.empty(len(y), dtype=np.intp)
-        for train, test, part, model in self._outer(X, y, numbers, beside):
-            predictions[test] = model.predict(part)
+        predictions, found = np.full(len(y), None, dtype=object), np.empty(len(y), dtype=np.intp)
+
+        def judge(train: Array, test: Array, part: XLike, model: Self) -> tuple[float, float, Array]:
             found[test] = np.searchsorted(labels, predictions[test].astype(y.dtype))
-            tested.append(test)
-            errors.append(wrong_share(found[test], classes[test], costs)[0])
-            counts = np.bincount(classes[train], minlength=len(labels))
-            base.append(wrong_share(np.full(len(test), int(np.argmax(costs * counts))), classes[test], costs)[0])
-            mine = np.zeros((len(test), len(labels)))
+            counts, mine = np.bincount(classes[train], minlength=len(labels)), np.zeros((len(test), len(labels)))
             mine[:, np.searchsorted(labels, model.classes_)] = model.predict_proba(part)
-            gains.append(log_gains(mine, np.bincount(classes), classes[test]))
-        each, rows = np.array(errors), np.concatenate(tested)
-        clusters = part_of(beside.clusters, rows)
+            common = np.full(len(test), int(np.argmax(costs * counts)))
+            error, base = (wrong_share(label, classes[test], costs)[0] for label in (found[test], common))
+            return error, base, log_gains(mine, np.bincount(classes), classes[test])
+
+        each, base, rows, clusters, z = self._judge_folds(X, y, numbers, beside, predictions, judge)
         spread = float(standard_error(each, 1.0 / int(numbers.max())))
         if clusters is not None:
             spread = wrong_share(found[rows], classes[rows], costs, clusters)[1]
-        z = float(paired(np.concatenate(gains), clusters=clusters)[0])
         measure = wrong_measure(costs)
         return Outcome(
             measure, f"minus {measure.name}", -each[None], -float(each.mean()), spread, "outer cross-validation",
             f"{counted(len(each), 'fold')}, all steps repeated in each", base=-float(np.mean(base)),
-            predictions=predictions[None], signal=z,
+            predictions=predictions[None], signal=float(z[0]),
         )  # fmt: skip
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, Self
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import KeywordHints
 from mercer.data.folds import Copies, dealt, in_order
-from mercer.data.rows import Array, Estimator, Rows, XLike
+from mercer.data.rows import Array, Estimator, File, Rows, XLike
 from mercer.errors import (
     IllConditionedWarning,
     InputError,
@@ -24,10 +24,9 @@ from mercer.errors import (
     UnfamiliarRowsWarning,
     printable,
     refuse_if,
-    sentence,
     warn,
 )
-from mercer.estimators.auto_evaluation import FULL_SYSTEMS, HeldOutPart, rises, warn_of_leakage
+from mercer.estimators.auto_evaluation import FULL_SYSTEMS, HeldOutPart, paired, rises, warn_of_leakage
 from mercer.estimators.auto_members import ExtraMember, ExtraWork, check_extra, fit_in_cells, votes_of
 from mercer.estimators.inputs import Beside, EncodedTable, check_table, enough_rows, refuse_lengths
 from mercer.estimators.local import LocalRidge
@@ -44,7 +43,7 @@ from mercer.solvers.plan import digits_left
 from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
 from mercer.tables.columns import usually_outside
-from mercer.text import counted, plain, summary_below, text_table
+from mercer.text import Text, counted, summary_below, text_table
 from mercer.tuning.committee import (
     Committee,
     Member,
@@ -66,32 +65,32 @@ _CELL_FOLDS = 5  # of members in cells
 _PERMUTED = 600  # rows that columns are permuted among
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     """A committee of kernel ridge members on an encoded table."""
 
-    committee: bool
-    time_budget: float | None
-    tells: bool = True  # of columns that may leak and of rows unlike those of training
-    copies: bool | None
-    encoder: TableEncoder | None
-    extra: Any
-    checkpoint: Any
-    random_state: int
-    verbose: int
-    extra_: list[ExtraMember]
-    encoder_: TableEncoder
-    committee_: Committee
-    members_: list[Member]
-    models_: list[Any]
-    _recipes: tuple[Recipe, ...]
+    committee: bool = True
+    time_budget: float | None = None
+    copies: bool | None = None
+    encoder: TableEncoder | None = None
+    extra: Any = None
+    checkpoint: File = None
+    random_state: int = 0
+    verbose: int = 0
+
+    extra_: list[ExtraMember] = field(init=False)
+    encoder_: TableEncoder = field(init=False)
+    committee_: Committee = field(init=False)
+    members_: list[Member] = field(init=False)
+    models_: list[Any] = field(init=False)
+    tells = True  # of columns that may leak and of rows unlike those of training
+    _recipes: ClassVar[tuple[Recipe, ...]]
     _weigh = staticmethod(convex_weights)
     _squares = True  # whether losses are squared errors
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
     # -- fitting ----------------------------------------------------------------------------------
@@ -109,10 +108,8 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             used = np.flatnonzero(beside.weights > 0)
             table, y, beside = part_of(table, used), y[used], beside.part(used)
             beside = Beside.checked(self, len(y), beside.weights, beside.groups, beside.times)
-        if isinstance(table, EncodedTable):
-            self.encoder_ = table.encoder
-        else:
-            self.encoder_ = (TableEncoder() if self.encoder is None else clone(self.encoder)).fit(table)
+        encoder = TableEncoder() if self.encoder is None else clone(self.encoder)
+        self.encoder_ = table.encoder if isinstance(table, EncodedTable) else encoder.fit(table)
         Z = self.encoder_.transform(table)
         enough_rows(self, Z)
         if self.tells and y.ndim == 1:
@@ -128,10 +125,9 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
         A copy in another fold gives the target of a held-out row away.
         """
-        numbers = y if y.dtype.kind in "biuf" else np.unique(y, return_inverse=True)[1]
         if beside.groups is not None or beside.times is not None or self.copies is False:
             return beside, ""
-        found = Copies.among(Z, numbers)
+        found = Copies.among(Z, y if y.dtype.kind in "biuf" else np.unique(y, return_inverse=True)[1])
         if not found.count or (found.by_chance and not self.copies) or found.groups.max() + 1 < _FEWEST_DISTINCT:
             return beside, ""
         return replace(beside, groups=found.groups), f"{found.words()}; copies are kept in one fold."
@@ -144,8 +140,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         beside = Beside.checked(self, len(y), *given, least=4)  # three in every training part
         refuse_lengths(X, y)
         encoder = TableEncoder() if self.encoder is None else clone(self.encoder)
-        with warnings.catch_warnings():  # every fold tells it
-            warnings.simplefilter("ignore", MercerWarning)
+        with warnings.catch_warnings(action="ignore", category=MercerWarning):  # every fold tells it
             beside, _ = self._with_copies(encoder.fit_transform(X), y, beside)
         refuse_if(not is_whole(folds, 2), "cv of evaluate", "an integer of at least 2", repr(folds))
         if beside.times is not None:
@@ -156,12 +151,9 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _following(self, times: Array, folds: int) -> Array:
         """At most so many folds that follow in time, after the rows of fold -1."""
         found = in_order(times, folds + 1) - 1
-        if found.max() < 0:
-            most = int(np.bincount(times).max())
-            must_be = "such that there are earlier and later rows"
-            raise InputError(
-                sentence(f"time of {type(self).__name__}", must_be, f"{most} of {len(times)} with the same time")
-            )
+        most, must_be = int(np.bincount(times).max()), "such that there are earlier and later rows"
+        got = f"{most} of {len(times)} with the same time"
+        refuse_if(found.max() < 0, f"time of {type(self).__name__}", must_be, got)
         return found
 
     def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside, extra: ExtraWork) -> Array:
@@ -182,58 +174,45 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         if in_cells:
             single, folder = not self.committee, None
             if self.checkpoint is not None:
-                if self.random_state is None:
-                    what = f"random_state of {type(self).__name__}"
-                    raise InputError(sentence(what, "an integer when checkpoint is given", "None"))
+                what, must_be = f"random_state of {type(self).__name__}", "an integer when checkpoint is given"
+                refuse_if(self.random_state is None, what, must_be, "None")
                 mark = fingerprint(Z, Y, beside.weights, folds, single, type(self).__name__, self.random_state)
                 folder = check_folder(self.checkpoint, mark, "checkpoint")
-            self.committee_, self.models_ = fit_in_cells(
-                table, folds, self._weigh, rng, single=single, folder=folder, verbose=self.verbose
-            )
-            self.members_ = self.committee_.members
+            given = table, folds, self._weigh, rng
+            self.committee_, self.models_ = fit_in_cells(*given, single=single, folder=folder, verbose=self.verbose)
         else:
-            Y = self._fit_full_systems(table, folds, time_left, int(rng.integers(2**31)))
+            Y = self._fit_systems(table, extra.y, folds, time_left, int(rng.integers(2**31)))
         self.__dict__.pop("extra_", None)  # of a fit before
         if self.extra:
             self.committee_, self.extra_ = extra.join(self.committee_, self.extra, Y, folds, self._weigh, self.verbose)
-            self.members_ = self.committee_.members
-        self._Y = Y[self.rows_used_]
+        self.members_, self._Y = self.committee_.members, Y[self.rows_used_]
         return self.rows_used_
 
-    def _fit_full_systems(self, table: TrainingTable, folds: Array, time_left: float | None, seed: int) -> Array:
+    def _fit_systems(self, table: TrainingTable, y: Array, folds: Array, time_left: float | None, seed: int) -> Array:
         """Tune and weigh members, and fit each to all rows; returns what they are fitted to."""
         recipes = self._recipes if self.committee else self._recipes[:1]
         deadline = math.inf if time_left is None else time.monotonic() + time_left
         self.committee_ = fit_committee(
             table, recipes, folds, weigh=self._weigh, time_budget=time_left, random_state=seed, verbose=self.verbose
         )
-        table = self._revise(table, deadline)
-        self.members_, problem = self.committee_.members, table.problem
-        progress = Progress("fitting members to all rows", len(self.members_), self.verbose)
-        self.models_ = [None] * len(self.members_)
-        with warnings.catch_warnings():  # the summary says it: alpha was not chosen by the user
-            warnings.simplefilter("ignore", IllConditionedWarning)
+        table = self._revise(table, y, deadline)
+        members, problem = self.committee_.members, table.problem
+        progress = Progress("fitting members to all rows", len(members), self.verbose)
+        self.models_ = [None] * len(members)
 
-            def fit(place: int) -> None:
-                member = self.members_[place]
-                given = member.kernel, member.alpha, table.rows.values, problem.Y, problem.weights
-                self.models_[place] = self.member(*given)
-                progress.step()
+        def fit(place: int) -> None:
+            kernel, alpha = members[place].kernel, members[place].alpha
+            self.models_[place] = self.member(kernel, alpha, table.rows.values, problem.Y, problem.weights)
+            progress.step()
 
-            each_on_all_cores(fit, range(len(self.members_)), len(problem.Y))
+        # the summary says it: alpha was not chosen by the user
+        with warnings.catch_warnings(action="ignore", category=IllConditionedWarning):
+            each_on_all_cores(fit, range(len(members)), len(problem.Y))
         return problem.Y
-
-    def _revise(self, table: TrainingTable, deadline: float) -> TrainingTable:
-        """Put a committee of another loss in the place of `committee_`, if it predicts better; its table."""
-        return table
 
     def member(self, kernel: Kernel, alpha: float, Z: Array, Y: Array, weights: Array | None = None) -> KernelRidge:
         """A member with these parameters, fitted to encoded rows."""
         return KernelRidge(alpha, kernel=kernel, fit_intercept=True).fit(Z, Y, sample_weight=weights)
-
-    def _losses(self, votes: Array, Y: Array) -> Array:
-        """The loss of each row, from what the committee says and what it should (m x t)."""
-        raise NotImplementedError
 
     def _rows(self, X: XLike) -> Array:
         """New rows as the members know them; warns of rows unlike those of training, and of later ones."""
@@ -246,28 +225,21 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         place, last = getattr(self, "_latest", (0, math.inf))
         later = int(np.count_nonzero(Z[:, place : place + 1] > last))
         if later:
-            warn(
-                f"{later} of {counted(len(Z), 'row')} are later than all training rows. error_ is estimated on rows "
-                "that come directly after their training rows; the error of much later rows is probably larger.",
-                UnfamiliarRowsWarning,
-            )
+            words = f"{later} of {counted(len(Z), 'row')} are later than all training rows."
+            about = "error_ is estimated on rows that come directly after their training rows"
+            more = "the error of much later rows is probably larger"
+            warn(f"{words} {about}; {more}.", UnfamiliarRowsWarning)
         return Z if Z.shape[1] else np.zeros((len(Z), 1))
 
     def _votes(self, Z: Array, X: XLike) -> Array:
         """The committee's values (m x t) at encoded rows, which the estimators in `extra` see as given."""
-        votes = [
-            member.weight * np.reshape(model.predict(Z), (len(Z), -1))
-            for member, model in zip(self.members_, self.models_, strict=True)
-        ]
+        both = zip(self.members_, self.models_, strict=True)
+        votes = [member.weight * np.reshape(model.predict(Z), (len(Z), -1)) for member, model in both]
         extra = [each for each in getattr(self, "extra_", ()) if each.weight]
         if extra and hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
             X = X[list(self.feature_names_in_)]  # in the order of training
         votes += [each.weight * votes_of(each.name, each.model, X, self._extra_votes, len(Z)) for each in extra]
         return np.asarray(sum(votes))
-
-    def _extra_votes(self, model: Estimator, X: XLike) -> Array:
-        """Predictions of an estimator in `extra` on the scale of the committee's targets (m x t)."""
-        raise NotImplementedError
 
     # -- words ------------------------------------------------------------------------------------
 
@@ -292,9 +264,8 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         some = np.sort(np.random.default_rng(0).permutation(len(Z))[:most])
         columns = [np.flatnonzero(groups == place) for place in places]
         by_place = rises(Z, self._without_folds(Z, rows, some), columns, squares=self._squares)
-        found = {
-            str(self.encoder_.columns_[place].name): rise for place, (rise, _) in zip(places, by_place, strict=True)
-        }
+        names = (str(self.encoder_.columns_[place].name) for place in places)
+        found = {name: rise for name, (rise, _) in zip(names, by_place, strict=True)}
         return dict(sorted(found.items(), key=lambda each: -each[1]))
 
     def _without_folds(self, Z: Array, rows: Array, some: Array) -> list[HeldOutPart]:
@@ -308,29 +279,16 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             if not len(train):
                 continue
             tuned = committee.by_fold[fold] if committee.by_fold else [(m.kernel, m.alpha) for m in self.members_]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", IllConditionedWarning)
+            with warnings.catch_warnings(action="ignore", category=IllConditionedWarning):
                 given = Z[train], self._Y[train], part_of(weights, train)
                 models = [self.member(kernel, alpha, *given) for kernel, alpha in tuned]
 
             def losses(rows: Array, models: list[KernelRidge] = models, test: Array = test) -> Array:
                 votes = [np.reshape(model.predict(rows), (len(rows), -1)) for model in models]
-                return self._losses(np.tensordot(shares, votes, axes=1), self._Y[test])
+                return np.asarray(self._losses(np.tensordot(shares, votes, axes=1), self._Y[test]))
 
             parts.append(HeldOutPart(test, losses))
         return parts
-
-    def _member_table(self) -> str:
-        unit = self.unit()
-        rows = [
-            ["->" * (m.weight > 0), m.name, f"{m.weight:.2f}", f"{m.error * unit:.4g}", m.status, ", ".join(m.bounds)]
-            for m in self.committee_.tried
-        ]
-        rows += [
-            ["->" * (m.weight > 0), m.name, f"{m.weight:.2f}", f"{m.error * unit:.4g}", "as given", ""]
-            for m in getattr(self, "extra_", ())
-        ]
-        return text_table(["", "member", "weight", self.error_title(), "tuning", "on a bound"], rows)
 
     @property
     def _ordered(self) -> bool:
@@ -358,47 +316,50 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """What standardized errors are multiplied by for those in the units of y."""
         return 1.0
 
-    @property
-    def loss_words(self) -> str:
-        """A sentence that names the loss if it is another one than the squared error."""
-        return ""
+    def summary(self) -> str:
+        """What was tried, what was chosen, and how good it is, for people.
 
-    def error_title(self) -> str:
-        """What the errors of members are."""
-        return "out-of-fold error of the label scores"
-
-    def _relevance_text(self) -> str:
-        shown = [f"{printable(name)} {plain(value, 2)}" for name, value in self.relevance().items()]
-        if not shown:
-            return "No column varies."
-        listed = ", ".join([*shown[:8], *["..."] * (len(shown) > 8)])
-        return f"Columns by relevance (rise of the error when permuted): {listed}."
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self, "models_")
+        tried = [(member, member.status, ", ".join(member.bounds)) for member in self.committee_.tried]
+        tried += [(member, "as given", "") for member in getattr(self, "extra_", ())]
+        unit = self.unit()
+        rows = [["->" * (m.weight > 0), m.name, f"{m.weight:.2f}", f"{m.error * unit:.4g}", *how] for m, *how in tried]
+        table = text_table(["", "member", "weight", self.error_title(), "tuning", "on a bound"], rows)
+        head, error, baseline, more = self._words()
+        accuracy = f"{error} ({self.how_judged()}); baseline {baseline}."
+        head = f"{len(self.models_[0].X_fit_)} rows, {self.n_features_in_} columns{head}".rstrip()
+        return Text("\n".join([head, table, accuracy, *more, *self._left_out_columns()]))
 
     def _left_out_columns(self) -> list[str]:
         """A line for each column and member that is not as it might be, and for rows that were left out."""
-        lines = [getattr(self, "copies_", "")] if getattr(self, "copies_", "") else []
+        lines = [getattr(self, "copies_", "")] * bool(getattr(self, "copies_", ""))
         clusters = self.committee_.clusters
         count = _ENOUGH if clusters is None else len(np.unique(clusters))
         if count < _ENOUGH:
             what = "blocks of time" if self._ordered else "groups"
             lines.append(f"The standard error is that of only {count} {what}, and itself uncertain.")
-        lines += [
-            f"Left out: {printable(c.name)} ({printable(c.why)})." for c in self.encoder_.columns_ if not c.outputs
-        ]
-        for member, model in zip(self.members_, self.models_, strict=True):
-            digits = correct_digits(model)
-            if digits < _DIGITS:
-                lines.append(f"{member.name} is nearly singular: about {digits:.0f} digits can be trusted.")
-        return lines
+        unused = (column for column in self.encoder_.columns_ if not column.outputs)
+        lines += [f"Left out: {printable(column.name)} ({printable(column.why)})." for column in unused]
+        both = zip(self.members_, map(correct_digits, self.models_), strict=True)
+        few = ((member.name, digits) for member, digits in both if digits < _DIGITS)
+        return lines + [f"{name} is nearly singular: about {digits:.0f} digits can be trusted." for name, digits in few]
 
     # -- the outer loop -----------------------------------------------------------------------------
 
-    def _outer(self, X: XLike, y: Array, folds: Array, beside: Beside) -> Iterator[tuple[Array, Array, Any, Self]]:
-        """Everything that fit does, repeated on the training part of every fold; the loop alone tells its progress.
+    def _judge_folds(
+        self, X: XLike, y: Array, folds: Array, beside: Beside, predictions: Array, judge: Callable[..., Any]
+    ) -> tuple[Array, Array, Array, Array | None, Array]:
+        """Repeat everything that fit does for every fold; the loop alone tells its progress.
 
-        Gives the rows of training and of the fold, the part of the table of the fold, and the model.
+        Fills in predictions, and judges each fold by its rows of training, its rows, their table and the model.
+
+        Returns errors and those of the baseline by fold, the rows that were tested, their clusters, and z of the gains.
         """
-        progress = Progress("evaluating", int(folds.max()) + 1, self.verbose)
+        progress, found = Progress("evaluating", int(folds.max()) + 1, self.verbose), []
         encoder = self.encoder
         if not self.extra:  # whose estimators get the table as it is
             X, encoder = (TableEncoder() if self.encoder is None else self.encoder).pinned(X)
@@ -407,13 +368,18 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             if self.time_budget is not None and fold and time.monotonic() - begin > 4 * self.time_budget:
                 break
             train, test = np.flatnonzero(trained_on(folds, fold)), np.flatnonzero(folds == fold)
-            given = beside.part(train)
+            given, part = beside.part(train), part_of(X, test)
             model = clone(self).set_params(verbose=0, encoder=encoder, checkpoint=None)
             model.tells = False  # of what a fit to all rows has told, and of folds that are unlike one another
             model.fit(part_of(X, train), y[train], given.weights, given.groups, given.times)
             model.__dict__.pop("_latest", None)  # folds that follow in time are later by design
-            yield train, test, part_of(X, test), model
+            predictions[test] = model.predict(part)
+            found.append((test, *judge(train, test, part, model)))
             progress.step()
+        tested, errors, base, gains = zip(*found, strict=True)
+        rows = np.concatenate(tested)
+        clusters = part_of(beside.clusters, rows)
+        return np.array(errors), np.array(base), rows, clusters, paired(np.concatenate(gains), clusters=clusters)
 
 
 def _latest(Z: Array, times: Array | None) -> tuple[int, float] | None:
@@ -480,10 +446,8 @@ def time_for_tuning(name: str, n: int, budget: float | None) -> float | None:
         return None
     needed = fixed_seconds(n) * (_slowness() if n > _PROBE else 1.0)
     if n > _PROBE and needed > _LATE * budget + 1.0:
-        raise InputError(
-            f"{name} may need {duration(needed)} for {n} rows in addition to tuning, more than the time budget. Use a "
-            "larger time budget, or fewer rows."
-        )
+        takes = f"{duration(needed)} for {n} rows in addition to tuning, more than the time budget"
+        raise InputError(f"{name} may need {takes}. Use a larger time budget, or fewer rows.")
     return max(budget - needed, 0.0)
 
 

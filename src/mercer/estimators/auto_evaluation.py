@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, LeakageWarning, sentence, warn
+from mercer.errors import InputError, LeakageWarning, refuse_if, warn
 from mercer.estimators.targets import class_numbers
 from mercer.selection.outcome import numbers_text
 from mercer.selection.table import mean_with_error
@@ -80,21 +80,17 @@ def check_loss(name: Any, y: Array, what: str, *, ordered: bool = False, extra: 
     ordered, extra : bool, default=False
         Whether folds follow in time, and whether other estimators are in the committee.
     """
-    if not isinstance(name, str) or name not in LOSS_NAMES:
-        raise InputError(sentence("loss of AutoRegressor", f"one of {', '.join(map(repr, LOSS_NAMES))}", repr(name)))
+    known = isinstance(name, str) and name in LOSS_NAMES
+    refuse_if(not known, "loss of AutoRegressor", f"one of {', '.join(map(repr, LOSS_NAMES))}", repr(name))
     positive, counts = bool((y > 0).all()), are_counts(y) and bool(y.any())
-    if not {"log": positive, "gamma": positive, "poisson": counts}.get(name, True):
-        must_be = "whole numbers from 0 on, not all 0," if name == "poisson" else "positive"
-        raise InputError(sentence(what, f"{must_be} with loss={name!r}", f"{y.min():g} as the smallest"))
-    unsupported = {
-        "a table of targets": y.ndim > 1,
-        "time": ordered,
-        "extra": extra,
-        f"more than {FULL_SYSTEMS} rows": len(y) > FULL_SYSTEMS,
-    }
-    for setting, given in unsupported.items() if name in MEAN_LOSSES else ():
-        if given:
-            raise InputError(f"loss={name!r} does not support {setting}. Use loss='log' or loss='squared'.")
+    fits = {"log": positive, "gamma": positive, "poisson": counts}.get(name, True)
+    must_be = "whole numbers from 0 on, not all 0," if name == "poisson" else "positive"
+    refuse_if(not fits, what, f"{must_be} with loss={name!r}", f"{y.min():g} as the smallest")
+    unsupported = {"a table of targets": y.ndim > 1, "time": ordered, "extra": extra}
+    unsupported[f"more than {FULL_SYSTEMS} rows"] = len(y) > FULL_SYSTEMS
+    setting = next((setting for setting, given in unsupported.items() if given), None)
+    if name in MEAN_LOSSES and setting is not None:
+        raise InputError(f"loss={name!r} does not support {setting}. Use loss='log' or loss='squared'.")
 
 
 def logarithms(y: Array, name: str) -> Array:
@@ -116,14 +112,10 @@ def lowers_loss(name: str, y: Array, before: Array, after: Array, clusters: Arra
     """
     loss: Loss = LOSSES[name]()
     least = 0.5 * float(y[y > 0].min())
-
-    def losses(predicted: Array) -> Array:
-        return loss.rows(y, np.log(np.maximum(predicted, least))[:, None])
-
-    gains = np.column_stack([losses(before) - losses(after), (before - y) ** 2 - (after - y) ** 2])
+    worse, better = (loss.rows(y, np.log(np.maximum(each, least))[:, None]) for each in (before, after))
+    gains = np.column_stack([worse - better, (before - y) ** 2 - (after - y) ** 2])
     deviance, square = paired(gains, clusters=clusters)
-    better = bool(np.mean((after - y) ** 2) < y.var())
-    return better and bool(deviance > 1.0 and square > -0.5)
+    return bool(np.mean((after - y) ** 2) < y.var() and deviance > 1.0 and square > -0.5)
 
 
 def root_mean_square(residuals: Array, clusters: Array | None = None) -> tuple[Array, Array]:
@@ -169,9 +161,8 @@ def growth(committee: Committee, fold: int | None = None) -> Array | float:
 def fold_errors(residuals: Array, committee: Committee) -> Array:
     """The error that each fold alone would estimate (folds x t)."""
     folds = np.unique(committee.folds)
-    return np.stack(
-        [np.sqrt(np.mean(residuals[committee.folds == k] ** 2, axis=0)) * growth(committee, int(k)) for k in folds]
-    )
+    means = (np.sqrt(np.mean(residuals[committee.folds == k] ** 2, axis=0)) for k in folds)
+    return np.stack([mean * growth(committee, int(k)) for mean, k in zip(means, folds, strict=True)])
 
 
 def error_spread(by_rows: Array, by_fold: Array, factor: float) -> Array:
@@ -197,11 +188,10 @@ def tuning_factor(n: int, clusters: Array | None, *, ordered: bool) -> float:
 
 def stability_words(by_fold: Array, rows: int) -> list[str]:
     """A line where large folds disagree about the error by more than a factor of 1.5."""
-    if len(by_fold) < 2 or by_fold.shape[1] > 1 or rows < _LARGE * len(by_fold):
+    small = len(by_fold) < 2 or by_fold.shape[1] > 1 or rows < _LARGE * len(by_fold)
+    if small or by_fold.max() <= _UNSTABLE * by_fold.min():
         return []
     low, high = float(by_fold.min()), float(by_fold.max())
-    if high <= _UNSTABLE * low:
-        return []
     return [f"The error estimate is unstable: single folds estimate {numbers_text(low, 3)} to {numbers_text(high, 3)}."]
 
 
@@ -267,12 +257,16 @@ def rises(
     rng = np.random.default_rng(seed)
     before = np.concatenate([part.losses(Z[part.test]) for part in parts])
     for mine in columns:
-        lender, after = _lenders(parts, rng), []
+        lender, losses = _lenders(parts, rng), []
         for part in parts:
             permuted = Z[part.test]
             permuted[:, mine] = Z[np.ix_(lender[part.test], mine)]
-            after.append(part.losses(permuted))
-        yield _rise(before, np.concatenate(after), squares=squares)
+            losses.append(part.losses(permuted))
+        after = np.concatenate(losses)
+        spread = float(np.std(after - before, ddof=1) / np.sqrt(len(before)))
+        root = float(np.sqrt(after.mean())) if squares else 0.0
+        by_root = root - float(np.sqrt(before.mean())), spread / (2 * root) if root else 0.0
+        yield by_root if squares else (float(after.mean() - before.mean()), spread)
 
 
 def _lenders(parts: Sequence[HeldOutPart], rng: np.random.Generator) -> Array:
@@ -285,14 +279,6 @@ def _lenders(parts: Sequence[HeldOutPart], rng: np.random.Generator) -> Array:
     lender = np.zeros(int(rows.max()) + 1, dtype=np.intp)
     lender[ring] = np.roll(ring, 1)
     return lender
-
-
-def _rise(before: Array, after: Array, *, squares: bool) -> tuple[float, float]:
-    spread = float(np.std(after - before, ddof=1) / np.sqrt(len(before)))
-    if not squares:
-        return float(after.mean() - before.mean()), spread
-    root = float(np.sqrt(after.mean()))
-    return root - float(np.sqrt(before.mean())), spread / (2 * root) if root else 0.0
 
 
 def some_rows(n: int) -> Array:
@@ -340,8 +326,5 @@ def warn_of_leakage(encoder: TableEncoder, Z: Array, y: Array, *, classifier: bo
     names = [encoder.columns_[place].name for place, share in zip(used, shares, strict=True) if share > NEARLY_ALL]
     if names:
         subject = f"column {listed(names)} alone" if len(names) == 1 else f"each of {listed(names)} alone"
-        warn(
-            f"Possible target leakage: {subject} nearly determines y. Drop columns that were computed from y, or are "
-            "known only after it.",
-            LeakageWarning,
-        )
+        words = f"Possible target leakage: {subject} nearly determines y."
+        warn(f"{words} Drop columns that were computed from y, or are known only after it.", LeakageWarning)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Rows, XLike, YLike
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, refuse_if
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import MEAN_LOSSES, logarithms, without_zeros
 from mercer.estimators.auto_members import refuse_extra
@@ -140,28 +140,21 @@ class AutoIntervals(AutoCore):
             Those of `jackknife+` and `cv+` are infinite where there are too few rows for this confidence.
         """
         confidence, method = check_confidence(confidence), check_auto_method(method)
-        Z = self._rows(X)
-        if self.in_cells and method != "residuals":
-            must_be, got = "'residuals' for a model of more than 5000 rows", repr(method)
-            raise InputError(sentence(f"method of {type(self).__name__}.predict_interval", must_be, got))
-        if method != "residuals":
-            refuse_extra(self, f"method={method!r} of predict_interval")
-            if self.loss_ in MEAN_LOSSES:
-                must_be = f"'residuals' with {self.loss_} loss"
-                raise InputError(sentence(f"method of {type(self).__name__}.predict_interval", must_be, repr(method)))
+        Z, what = self._rows(X), f"method of {type(self).__name__}.predict_interval"
+        if method == "residuals":
+            lower, upper = self.ends_of(self.to_even_scale(self._votes(Z, X)), self.half_widths(Z, confidence))
+            return self._out(lower), self._out(upper)
+        refuse_if(self.in_cells, what, "'residuals' for a model of more than 5000 rows", repr(method))
+        refuse_extra(self, f"method={method!r} of predict_interval")
+        refuse_if(self.loss_ in MEAN_LOSSES, what, f"'residuals' with {self.loss_} loss", repr(method))
         if method == "gaussian":
             bounds = gaussian_bounds(*moments(self.members_, self.models_, Z), confidence)
         elif method == "jackknife+":
             bounds = by_jackknife(self.members_, self.models_, Z, confidence)
-        elif method == "cv+":
-            fitted = self.models_[0].X_fit_[self.rows_used_]
+        else:
             weights = part_of(self.models_[0].fitted_.weights, self.rows_used_)
             problem = Problem(self._Y, weights, intercept=True)
-            bounds = by_folds(self.committee_, fitted, problem, Z, confidence)
-        else:
-            middle, half = self.to_even_scale(self._votes(Z, X)), self.half_widths(Z, confidence)
-            lower, upper = self.ends_of(middle, half)
-            return self._out(lower), self._out(upper)
+            bounds = by_folds(self.committee_, Rows(self.models_[0].X_fit_[self.rows_used_]), problem, Z, confidence)
         lower, upper = (self._out(self.from_even_scale(end)) for end in bounds)
         return lower, upper
 
@@ -227,11 +220,14 @@ class AutoIntervals(AutoCore):
         None stands for the training rows, with sizes that were predicted without each of them.
         """
         corrected = self._residuals.reshape(len(self._residuals), -1) / self.scale_
-        sizes, new = np.ones((1, 1)), np.ones((1, 1))
-        if not np.ndim(self.centre_) and self._residual_scale().lowers_loss(self.committee_.clusters):
-            sizes = self._residual_scale().sizes[:, None]
-            new = sizes if Z is None else self._residual_scale().predict(Z)[:, None]
-        return new * residual_half_width(self._even_residuals() / sizes, corrected / sizes, confidence)
+        sizes = new = np.ones((1, 1))
+        if not np.ndim(self.centre_) and (scale := self._residual_scale()).lowers_loss(self.committee_.clusters):
+            sizes = scale.sizes[:, None]
+            new = sizes if Z is None else scale.predict(Z)[:, None]
+        both = np.abs(self._even_residuals() / sizes), np.abs(corrected / sizes)
+        # the rank that makes an interval hold in finite samples; the largest residual where there is none
+        rank = min(ranks(len(corrected), confidence)[1], len(corrected))
+        return np.asarray(new * np.sqrt(math.prod(np.partition(each, rank - 1, axis=0)[rank - 1] for each in both)))
 
     def share_inside(self, confidence: float) -> float:
         """Share of out-of-fold residuals inside the intervals by residuals."""
@@ -263,9 +259,9 @@ class AutoIntervals(AutoCore):
 
 def check_auto_method(value: Any) -> str:
     """A method there is."""
-    if not isinstance(value, str) or value not in AUTO_METHODS:
-        raise InputError(sentence("method", "'residuals', 'jackknife+', 'cv+' or 'gaussian'", repr(value)))
-    return value
+    known = isinstance(value, str) and value in AUTO_METHODS
+    refuse_if(not known, "method", "'residuals', 'jackknife+', 'cv+' or 'gaussian'", repr(value))
+    return str(value)
 
 
 def moments(members: Sequence[Member], models: Sequence[Any], Z: Array) -> tuple[Array, Array, Array]:
@@ -273,29 +269,14 @@ def moments(members: Sequence[Member], models: Sequence[Any], Z: Array) -> tuple
 
     The variance is that of a mixture: what the members say of themselves, and what is between them.
     """
-    means, variances, noises = [], [], []
-    for model in models:
-        rows, fitted = Rows(Z), model.fitted_
-        scale = fitted.evidence()[0]
-        means.append(fitted.values(rows))
-        variances.append(scale * fitted.variance(rows, fitted.kernel.diagonal(rows)))
-        noises.append(fitted.alphas * scale)
+    rows, fits = Rows(Z), [model.fitted_ for model in models]
+    scales, means = [fitted.evidence()[0] for fitted in fits], [fitted.values(rows) for fitted in fits]
+    both = list(zip(fits, scales, strict=True))
+    variances = [scale * fitted.variance(rows, fitted.kernel.diagonal(rows)) for fitted, scale in both]
     weights = np.array([member.weight for member in members])
     votes = np.asarray(sum(weight * mean for weight, mean in zip(weights, means, strict=True)))  # as predict adds them
     spread = np.tensordot(weights, np.add(variances, np.square(np.subtract(means, votes))), axes=1)
-    return votes, spread, weights @ np.array(noises)
-
-
-def residual_half_width(out_of_fold: Array, corrected: Array, confidence: float) -> Array:
-    """For each target the geometric mean of the quantiles of both kinds of absolute residuals (n x t)."""
-    sizes = (_quantiles(np.abs(residuals), confidence) for residuals in (out_of_fold, corrected))
-    return np.asarray(np.sqrt(math.prod(sizes)))
-
-
-def _quantiles(sizes: Array, confidence: float) -> Array:
-    """For each target the rank that makes an interval hold in finite samples; the largest where there is none."""
-    rank = min(ranks(len(sizes), confidence)[1], len(sizes))
-    return np.asarray(np.partition(sizes, rank - 1, axis=0)[rank - 1])
+    return votes, spread, weights @ np.array([fitted.alphas * scale for fitted, scale in both])
 
 
 def by_jackknife(members: Sequence[Member], models: Sequence[Any], Z: Array, confidence: float) -> tuple[Array, Array]:
@@ -319,21 +300,18 @@ def by_jackknife(members: Sequence[Member], models: Sequence[Any], Z: Array, con
     return bounds
 
 
-def by_folds(committee: Committee, fitted: Array, problem: Problem, Z: Array, confidence: float) -> tuple[Array, Array]:
+def by_folds(committee: Committee, rows: Rows, problem: Problem, Z: Array, confidence: float) -> tuple[Array, Array]:
     """CV+ of the folds that the committee was weighed on; its members are fitted again without each of them."""
     if not committee.by_fold:
-        raise InputError(
-            "method='cv+' needs, for each fold, the kernels that were tuned on the other folds; a model fitted with "
-            "time, or loaded from an old file, does not have them. Use method='residuals'."
-        )
-    rows, Y, new = Rows(fitted), problem.Y, Rows(Z)
-    at_new = np.zeros((len(committee.by_fold), len(Z), Y.shape[1]))
+        needs = "method='cv+' needs, for each fold, the kernels that were tuned on the other folds"
+        without = "a model fitted with time, or loaded from an old file, does not have them"
+        raise InputError(f"{needs}; {without}. Use method='residuals'.")
+    Y, count, shares = problem.Y, len(committee.by_fold), committee.fold_weights
+    shares = np.array([[member.weight for member in committee.members]] * count) if shares is None else shares
+    at_new, new = np.zeros((count, len(Z), Y.shape[1])), Rows(Z)
     for fold, tuned in enumerate(committee.by_fold):
         train = take_rows(rows, problem, np.flatnonzero(committee.folds != fold))
-        weights = (
-            [m.weight for m in committee.members] if committee.fold_weights is None else committee.fold_weights[fold]
-        )
-        for weight, (kernel, alpha) in zip(weights, tuned, strict=True):
+        for weight, (kernel, alpha) in zip(shares[fold], tuned, strict=True):
             at_new[fold] += weight * predict_new(kernel, alpha, *train, new)
 
     def values(part: slice) -> Iterator[tuple[int, Array]]:

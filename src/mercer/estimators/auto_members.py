@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 
 from mercer.data.folds import Split
 from mercer.data.rows import Array, Estimator, XLike
-from mercer.errors import InputError, MercerWarning, refuse_if, sentence
+from mercer.errors import InputError, MercerWarning, refuse_if
 from mercer.estimators.local import CellSizes, LocalRidge
 from mercer.estimators.nystroem_search import NystroemRidgeCV
-from mercer.estimators.refitting import Refitting
+from mercer.estimators.refitting import Refitting, part_of
 from mercer.kernels import Kernel, parse
 from mercer.kernels.tiles import blocks
 from mercer.local.cells import LocalFit
@@ -47,6 +47,8 @@ _WORSE = 1.15  # times the least squared error: kernels beyond it are not solved
 _ROUGH = 1.0  # smoothness nu of Matern kernels above which they are smooth; one of each sort is a member
 _LANDMARKS = 500
 _BLOCK = 20_000  # rows whose features are held at once
+
+NamedKernels: TypeAlias = list[tuple[str, Kernel, float]]  # names, kernels and alphas
 
 
 def fit_in_cells(
@@ -88,7 +90,7 @@ def fit_in_cells(
     sizes, problem = cell_sizes(len(Y)), table.problem.subtract_mean()
     splits = [Split(np.flatnonzero(trained_on(folds, fold)), np.flatnonzero(folds == fold)) for fold in range(count)]
     chosen = _load_or_choose_kernels(folder, lambda: _choose_kernels(table, rng, verbose))[: 1 if single else None]
-    names, models, held_out, left_out = [], [], [], []
+    found: list[tuple[str, Any, Array, Array]] = []  # names, models, predictions without each fold, and each row
     for place, (name, kernel, alpha) in enumerate(chosen):
         cells = sizes.problem(kernel, table.rows, problem, splits)
         progress = Progress(f"solving cells, {name}", cells.partition.cells, verbose)
@@ -100,35 +102,32 @@ def fit_in_cells(
             fitted = replace(fitted, solutions=list(fitted.solutions))
         model.n_features_in_ = table.rows.width
         model.publish(fitted, np.arange(len(Y)))
-        names.append(f"{name}, in cells")
-        models.append(model)
-        held_out.append(fitted.residuals[held] + Y[held])
-        left_out.append(fitted.left_out()[held])
+        found.append((f"{name}, in cells", model, fitted.residuals[held] + Y[held], fitted.left_out()[held]))
     if not single:
         landmarks, values = _on_landmarks(table, chosen[0][1], folds)
-        names.append(f"{chosen[0][0]}, on landmarks")
-        models.append(landmarks)
-        held_out.append(values[held])
-        left_out.append(values[held])  # as if the number of rows did not matter
-    of_rows = None if table.problem.weights is None else table.problem.weights[held]
-    weights, voted, by_fold = weigh_members(weigh, np.array(held_out), Y[held], of_rows, folds[held])
+        # as if the number of rows did not matter
+        found.append((f"{chosen[0][0]}, on landmarks", landmarks, values[held], values[held]))
+    names, models, *both = zip(*found, strict=True)
+    held_out, left_out = map(np.array, both)
+    of_rows = part_of(table.problem.weights, held)
+    weights, voted, by_fold = weigh_members(weigh, held_out, Y[held], of_rows, folds[held])
     if not weights[: len(chosen)].any():  # something is learned about training rows from a model that has them
         weights = np.where(np.arange(len(weights)) == 0, 0.02, 0.98 * weights)
-    errors = np.sqrt(np.mean((np.array(held_out) - Y[held]) ** 2, axis=(1, 2)))
-    kernels = [(model.kernel_, float(np.ravel(model.alpha)[0])) for model in models]
+    errors = np.sqrt(np.mean((held_out - Y[held]) ** 2, axis=(1, 2)))
     tried = [
-        Member(name, *kernel, float(weight), float(error), "converged", [])
-        for name, kernel, weight, error in zip(names, kernels, weights, errors, strict=True)
+        Member(name, model.kernel_, float(np.ravel(model.alpha)[0]), float(weight), float(error), "converged", [])
+        for name, model, weight, error in zip(names, models, weights, errors, strict=True)
     ]
     keep = np.flatnonzero(weights > 0)
     base = past_residuals(Y, folds, table.times)[held] if folds.min() < 0 else None
-    clusters = None if table.clusters is None else table.clusters[held]
-    members, tuned_on = [tried[i] for i in keep], min(1200, len(Y))
-    both: list[Array | None] = [None, None]
+    committee = Committee(
+        [tried[i] for i in keep], tried, voted, folds[held], tuned_on=min(1200, len(Y)), fold_weights=by_fold[:, keep],
+        clusters=part_of(table.clusters, held), base=base,
+    )  # fmt: skip
     if table.groups is None and table.times is None:
         alone = np.where(np.isnan(left_out), held_out, left_out)
-        both = [np.tensordot(weights, each, axes=1) - Y[held] for each in (alone, np.array(held_out))]
-    committee = Committee(members, tried, voted, folds[held], tuned_on, [], clusters, base, by_fold[:, keep], *both)
+        of_rows, of_folds = (np.tensordot(weights, each, axes=1) - Y[held] for each in (alone, held_out))
+        committee = replace(committee, left_out=of_rows, in_folds=of_folds)
     return committee, [models[i] for i in keep]
 
 
@@ -148,7 +147,7 @@ def cell_sizes(n: int) -> CellSizes:
     return CellSizes(core_rows=rows // 4, system_rows=rows, mix=1)
 
 
-def _choose_kernels(table: TrainingTable, rng: np.random.Generator, verbose: int) -> list[tuple[str, Kernel, float]]:
+def _choose_kernels(table: TrainingTable, rng: np.random.Generator, verbose: int) -> NamedKernels:
     """Name, kernel and alpha of the tuned kernels that are nearly as good in cells as the best one, best first.
 
     At most one of each sort: of absolute differences, rough, smooth. Kernels of one sort make the same errors.
@@ -157,21 +156,16 @@ def _choose_kernels(table: TrainingTable, rng: np.random.Generator, verbose: int
     cells_of = CellSizes(_SYSTEMS[0] // 4, _SYSTEMS[0], mix=1).by_metric(table.rows, table.problem.subtract_mean())
     scoring = resolve_scoring(None, classifier=False)
     candidates = LocalCandidates(cells_of, table.problem.Y, scoring, None, int(rng.integers(2**31)), verbose)
-    found = candidates.compare_tuned([(end.kernel, end.alpha) for _, end in ends])
-    best = [
-        (-score, recipe.name, kernel, alpha) for (recipe, _), (kernel, alpha, score) in zip(ends, found, strict=True)
-    ]
-    chosen: dict[tuple[type, bool], tuple[str, Kernel, float]] = {}
-    for error, name, kernel, alpha in sorted(best, key=lambda each: each[0]):
+    found = candidates.compare([(end.kernel, end.alpha) for _, end in ends], tuned=True)
+    least, chosen = max(min(-score for *_, score in found), 0.0), dict[tuple[type, bool], tuple[str, Kernel, float]]()
+    for (recipe, _), (kernel, alpha, score) in sorted(zip(ends, found, strict=True), key=lambda each: -each[1][2]):
         kind = type(kernel), getattr(kernel, "nu", 0.0) > _ROUGH
-        if not chosen or (error <= _WORSE * max(min(best)[0], 0.0) and kind not in chosen):
-            chosen[kind] = name, kernel, alpha
+        if not chosen or (-score <= _WORSE * least and kind not in chosen):
+            chosen[kind] = recipe.name, kernel, alpha
     return list(chosen.values())
 
 
-def _load_or_choose_kernels(
-    folder: Path | None, choose: Callable[[], list[tuple[str, Kernel, float]]]
-) -> list[tuple[str, Kernel, float]]:
+def _load_or_choose_kernels(folder: Path | None, choose: Callable[[], NamedKernels]) -> NamedKernels:
     """Names, kernels and alphas as an earlier run has written them to the folder, or as they are chosen now."""
     if folder is None:
         return choose()
@@ -191,8 +185,7 @@ def _load_or_choose_kernels(
 def _on_landmarks(table: TrainingTable, kernel: Kernel, folds: Array) -> tuple[Any, Array]:
     """A model of all rows on the features of landmarks, and its predictions of each fold by the other rows."""
     X, Y, weights = table.rows.values, table.problem.Y, table.problem.weights
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MercerWarning)
+    with warnings.catch_warnings(action="ignore", category=MercerWarning):
         search = NystroemRidgeCV([kernel], cv=5, landmarks=_LANDMARKS, fit_intercept=True)
         model = search.fit(X, Y, sample_weight=weights).best_estimator_
     features, numbers = Features.of(kernel, model.landmarks_), np.unique(folds)
@@ -205,14 +198,13 @@ def _on_landmarks(table: TrainingTable, kernel: Kernel, folds: Array) -> tuple[A
     sums = {fold: np.zeros((size, size + Y.shape[1])) for fold in numbers.tolist()}
     for part in blocks(len(Y), _BLOCK):
         A = rows_of(part)
-        for fold in numbers.tolist():
+        for fold in sums:
             own = np.flatnonzero(folds[part] == fold)
             sums[fold] += (A[own] * w[part][own, None]).T @ np.hstack([A[own], Y[part][own]])
     penalty = np.append(np.full(features.count, float(search.alpha_)), 0.0)
     models = {}
     for fold in range(int(folds.max()) + 1):
-        others = np.unique(folds[trained_on(folds, fold)]).tolist()
-        total = np.sum([sums[other] for other in others], axis=0)
+        total = np.sum([sums[other] for other in np.unique(folds[trained_on(folds, fold)]).tolist()], axis=0)
         models[fold] = np.linalg.lstsq(total[:, :size] + np.diag(penalty), total[:, size:], rcond=None)[0]
     values = np.full(Y.shape, np.nan)
     for part in blocks(len(Y), _BLOCK):
@@ -250,14 +242,12 @@ def check_extra(owner: Any) -> None:
     wanted, method = ("classifier", "predict_proba") if is_classifier(owner) else ("regressor", "predict")
     what, must_be = f"extra of {type(owner).__name__}", f"a list of {wanted}s with fit and {method}"
     given = owner.extra
-    if given is None:
-        return
-    if not isinstance(given, list | tuple):
-        raise InputError(sentence(what, must_be, type(given).__name__, "Put the estimator in a list: extra=[...]."))
-    for each in given:
+    listed = given is None or isinstance(given, list | tuple)
+    refuse_if(not listed, what, must_be, type(given).__name__, "Put the estimator in a list: extra=[...].")
+    for each in given or ():
         name = getattr(each, "__name__", type(each).__name__)
-        if isinstance(each, type) or not (hasattr(each, "fit") and hasattr(each, method)):
-            raise InputError(sentence(what, must_be, name, f"Write {name}()." if isinstance(each, type) else ""))
+        of_class, able = isinstance(each, type), hasattr(each, "fit") and hasattr(each, method)
+        refuse_if(of_class or not able, what, must_be, name, f"Write {name}()." if of_class else "")
         refuse_if(isinstance(each, BaseEstimator) and is_classifier(each) != is_classifier(owner), what, must_be, name)
 
 
@@ -265,10 +255,8 @@ def refuse_extra(model: Estimator, what: str) -> None:
     """Raise an error if estimators of the user's own have weight in a model, which `what` cannot take apart."""
     names = [each.name for each in getattr(model, "extra_", ()) if each.weight > 0]
     if names:
-        raise InputError(
-            f"{what} does not support estimators in extra; {', '.join(names)} has weight in this model. Fit the model "
-            "without extra."
-        )
+        words = f"{what} does not support estimators in extra; {', '.join(names)} has weight in this model."
+        raise InputError(f"{words} Fit the model without extra.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,16 +312,13 @@ class ExtraWork:
             held_out[place] = values[held]
             models.append(self._fit(estimator, everything, everything[:1])[0])
             progress.step()
-        of_rows = None if self.weights is None else self.weights[held]
-        weights, voted, _ = weigh_members(weigh, held_out, Y[held], of_rows, folds[held])
+        weights, voted, _ = weigh_members(weigh, held_out, Y[held], part_of(self.weights, held), folds[held])
         errors = np.sqrt(np.mean((held_out - Y[held]) ** 2, axis=(1, 2)))
         tried = [replace(member, weight=float(weights[0]) * member.weight) for member in committee.tried]
         members = [member for member, old in zip(tried, committee.tried, strict=True) if old.weight > 0]
         joined = replace(committee, members=members, tried=tried, held_out=voted)
-        return joined, [
-            ExtraMember(_name(estimator), model, float(weight), float(error))
-            for estimator, model, weight, error in zip(extra, models, weights[1:], errors[1:], strict=True)
-        ]
+        entries = zip(map(_name, extra), models, weights[1:].tolist(), errors[1:].tolist(), strict=True)
+        return joined, [ExtraMember(*each) for each in entries]
 
     def _fit(self, estimator: Estimator, train: Array, test: Array) -> tuple[Any, Array]:
         """A copy of an estimator fitted to some rows, and its predictions of others."""
@@ -361,10 +346,9 @@ def _in_words(what: str, estimator: Estimator) -> Iterator[None]:
         raise
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise InputError(
-            f"{what}: {reason} Estimators in extra receive the table unchanged; for columns that it does not support, "
-            f"use make_pipeline(TableEncoder(), {_name(estimator)}(...))."
-        ) from error
+        unchanged = "Estimators in extra receive the table unchanged; for columns that it does not support,"
+        use = f"use make_pipeline(TableEncoder(), {_name(estimator)}(...))."
+        raise InputError(f"{what}: {reason} {unchanged} {use}") from error
 
 
 def _name(estimator: Estimator) -> str:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import copy
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.checks import KeywordHints, as_numbers, check_alpha, check_size, check_weights
+from mercer.data.checks import as_numbers, check_alpha, check_size, check_weights
 from mercer.data.rows import Array, ClassWeight, File, PerRow, Rows, XLike, YLike
-from mercer.errors import InputError, sentence
-from mercer.estimators.base import set_kernel_params, store, warn_if_not_mercer
+from mercer.errors import InputError, refuse_if, sentence
+from mercer.estimators.base import warn_if_not_mercer
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, coverage_of
 from mercer.estimators.intervals import ResidualScale, check_levels
-from mercer.estimators.nystroem_base import check_columns, need_targets
-from mercer.estimators.parameters import is_positive_only, resolve, validate
+from mercer.estimators.nystroem_base import NumericEstimator, check_columns, need_targets
+from mercer.estimators.parameters import resolve, validate
 from mercer.estimators.search_core import warn_if_ill
 from mercer.estimators.targets import CalibratedMixin, Targets, Temperature
 from mercer.insight.intervals import Coverage, check_confidence
@@ -37,8 +37,6 @@ from mercer.solvers.problem import Problem, take_rows
 from mercer.streaming.blocks import as_source
 from mercer.text import Text, counted, round_numbers, summary_below
 
-_MARGIN = 0.1  # of the range of the targets, beyond which no cell predicts
-
 
 @dataclass(frozen=True)
 class CellSizes:
@@ -52,9 +50,8 @@ class CellSizes:
         """The cells of a kernel on these rows, those with weight first."""
         n, scale = len(problem.used_rows), inverse_widths(kernel, rows, spread_of_columns(rows))
         core = n if n <= self.system_rows else self.core_rows
-        cells = Partition.of(np.asarray(rows.values[:n] * scale), core)
-        limits = limits_of(problem.Y[:n]) if cells.cells > 1 else None
-        return CellProblem(rows, problem, cells, scale, self.system_rows, self.mix, splits, limits)
+        partition = Partition.of(np.asarray(rows.values[:n] * scale), core)
+        return CellProblem(rows, problem, partition, scale, self.system_rows, self.mix, splits).with_limits()
 
     def by_metric(self, rows: Rows, problem: Problem, splits: Any = None) -> Callable[[Kernel], CellProblem]:
         """A function from kernels to their cells, which kernels of proportional widths share."""
@@ -70,36 +67,21 @@ class CellSizes:
         return cells_of
 
 
-def limits_of(Y: Array) -> Array:
-    """Least and largest value that a cell predicts: a tenth of the range of the targets beyond it."""
-    low, high = Y.min(axis=0), Y.max(axis=0)
-    return np.stack([low - _MARGIN * (high - low), high + _MARGIN * (high - low)])
-
-
-class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False, kw_only=True)
+class LocalCore(NumericEstimator):
     """What models in cells share: checked data, cells, the fit of one kernel and alpha."""
 
-    set_params = set_kernel_params
+    core_rows: int = 128
+    system_rows: int = 1024
+    mix: int = 1
+    fit_intercept: bool = True
+    verbose: int = 0
 
-    core_rows: int
-    system_rows: int
-    mix: int
-    fit_intercept: bool
-    verbose: int
-    fitted_: LocalFit
-    kernel_: Kernel
-    temperature_: Temperature
-    _one_target: bool = False
+    fitted_: LocalFit = field(init=False)
+    kernel_: Kernel = field(init=False)
+    temperature_: Temperature = field(init=False)
+    _one_target = False
     _fewest: ClassVar[int] = 1
-
-    def _kernels(self) -> list[Any]:
-        """The kernels given."""
-        raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = any(map(is_positive_only, self._kernels()))
-        return tags
 
     def _sizes(self) -> CellSizes:
         return CellSizes(int(self.core_rows), int(self.system_rows), int(self.mix))
@@ -107,15 +89,14 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _validate(self) -> None:
         """Raise an error if a parameter is not what it must be."""
         validate(self)
-        if self.core_rows > self.system_rows:
-            must_be = f"at least core_rows, {self.core_rows}"
-            raise InputError(sentence(f"system_rows of {type(self).__name__}", must_be, self.system_rows))
+        what, must_be = f"system_rows of {type(self).__name__}", f"at least core_rows, {self.core_rows}"
+        refuse_if(self.core_rows > self.system_rows, what, must_be, self.system_rows)
 
     def prepare(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Rows, Problem, Targets, Array]:
         """Rows with weight, then the others, with targets less their mean; targets as given, and the order of rows."""
         owner = type(self).__name__
         self._validate()
-        X, y = check_input(self, self._kernels(), X, y, sparse=False, least=self._fewest)
+        X, y = check_input(self, self.given_kernels(), X, y, sparse=False, least=self._fewest)
         weights = as_sample_weight(sample_weight, X)
         if weights is not None:
             check_weights(owner, weights)
@@ -128,9 +109,8 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     def _refuse(self, kernel: Kernel, rows: Rows) -> None:
         """Raise an error for kernels that do not take rows of numbers."""
-        if kernel.kind in ("gram", "objects"):
-            what, way_out = f"kernel of {type(self).__name__}", "Use KernelRidge for this kernel."
-            raise InputError(sentence(what, "a kernel for numeric rows", repr(kernel), way_out))
+        what, way_out = f"kernel of {type(self).__name__}", "Use KernelRidge for this kernel."
+        refuse_if(kernel.kind in ("gram", "objects"), what, "a kernel for numeric rows", repr(kernel), way_out)
         kernel.check(rows)
 
     def _promise(self, rows: Rows, targets: int, splits: int) -> None:
@@ -178,15 +158,11 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _cell_words(self) -> list[str]:
         """Lines about the cells."""
         fitted = self.fitted_
-        size = max(len(solution.members) for solution in fitted.solutions)
-        cells = (
-            f"{len(fitted.cells.rows)} rows in {counted(self.partition_.cells, 'cell')}, systems of at most {size} rows"
-        )
+        size, rows = max(len(solution.members) for solution in fitted.solutions), len(fitted.cells.rows)
+        cells = f"{rows} rows in {counted(self.partition_.cells, 'cell')}, systems of at most {size} rows"
+        system = f"{round_numbers(repr(self.kernel_))} with alpha {fitted.alpha:.3g}"
         digits = f"about {self.digits_:.0f} digits of predictions are correct."
-        return [
-            f"{cells}; {counted(fitted.cells.mix, 'cell')} for a row.",
-            f"{round_numbers(repr(self.kernel_))} with alpha {fitted.alpha:.3g}; {digits}",
-        ]
+        return [f"{cells}; {counted(fitted.cells.mix, 'cell')} for a row.", f"{system}; {digits}"]
 
     def summary(self) -> str:
         """Cells, kernel and numerical accuracy, as text.
@@ -202,14 +178,13 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         return summary_below(super()._html_repr(), self, "fitted_")
 
 
+@dataclass(eq=False, repr=False)
 class LocalModel(LocalCore):
     """A model in cells with one kernel and alpha."""
 
-    kernel: Any
-    alpha: float
-
-    def _kernels(self) -> list[Any]:
-        return [self.kernel]
+    alpha: float = 1.0
+    _: KW_ONLY
+    kernel: Any = "gaussian"
 
     def _resolve(self, rows: Rows) -> tuple[Kernel, Array]:
         """The kernel and alpha that the arguments stand for, checked on some rows."""
@@ -357,6 +332,7 @@ class LocalLabels(CalibratedMixin, LocalCore):
         return values[:, 0] if values.shape[1] == 1 else values
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LocalRidge(LocalNumbers, LocalModel):
     """Kernel ridge regression in cells of neighbouring rows: cost and memory grow linearly with the number of rows.
 
@@ -419,19 +395,7 @@ class LocalRidge(LocalNumbers, LocalModel):
     array([0.998])
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        kernel: Any = "gaussian",
-        core_rows: int = 128,
-        system_rows: int = 1024,
-        mix: int = 1,
-        fit_intercept: bool = True,
-        folder: File = None,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
+    folder: File = None
 
     def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None) -> Self:
         """Split the rows into cells and solve the system of each.
@@ -467,15 +431,16 @@ class LocalRidge(LocalNumbers, LocalModel):
         settings = [kernel, alpha, sizes.core_rows, sizes.system_rows, sizes.mix, bool(self.fit_intercept)]
         place = check_folder(self.folder, fingerprint(source.identity(), settings))
         progress = Progress("sorting rows by cell", source.rows, int(self.verbose), "rows")
-        table = sort_rows(source, sample, scale, (sizes.core_rows, sizes.system_rows), place, progress.step)
-        check_size(f"y of {type(self).__name__}", table.Y)
-        problem = Problem(table.Y, table.weights, bool(self.fit_intercept)).subtract_mean()
-        values, limits = Rows(table.values, source.names), limits_of(problem.Y) if table.partition.cells > 1 else None
-        cells = CellProblem(values, problem, table.partition, scale, sizes.system_rows, sizes.mix, None, limits)
-        progress = Progress("solving cells", table.partition.cells, int(self.verbose))
+        both = sizes.core_rows, sizes.system_rows
+        values, partition, Y, weights, order = sort_rows(source, sample, scale, both, place, progress.step)
+        check_size(f"y of {type(self).__name__}", Y)
+        problem = Problem(Y, weights, bool(self.fit_intercept)).subtract_mean()
+        known = Rows(values, source.names)
+        cells = CellProblem(known, problem, partition, scale, sizes.system_rows, sizes.mix).with_limits()
+        progress = Progress("solving cells", partition.cells, int(self.verbose))
         fitted = solve_in_folder(cells, kernel, float(alpha), place, progress.step)
         self._one_target = source.targets_1d
-        self.publish(fitted, table.numbers, int(source.rows or 0))
+        self.publish(fitted, order, int(source.rows or 0))
         warn_if_ill(type(self).__name__, self.condition_, of="predictions", digits=self.digits_)
         return self
 
@@ -507,29 +472,25 @@ class LocalRidge(LocalNumbers, LocalModel):
         if given is None or not np.isfinite(given).all():
             raise InputError(sentence("y of with_rows", must_be, repr(y)[:60]))
         Y = given.reshape(-1, 1) if self._one_target and given.ndim == 1 else given
-        if Y.shape != (len(rows), old.cells.problem.Y.shape[1]):
-            raise InputError(sentence("y of with_rows", must_be, f"shape {given.shape}"))
+        wrong = Y.shape != (len(rows), old.cells.problem.Y.shape[1])
+        refuse_if(wrong, "y of with_rows", must_be, f"shape {given.shape}")
         check_size("y of with_rows", Y)
         n = len(old.cells.partition.points)  # rows of weight zero are left behind
         table, before = take_rows(old.cells.rows, old.cells.problem, np.arange(n))
         weights = None if before.weights is None else np.concatenate([before.weights, np.ones(len(Y))])
         problem = replace(before, Y=np.concatenate([before.Y, Y - before.centre]), weights=weights)
-        limits = None if old.cells.limits is None else limits_of(problem.Y)
-        cells = replace(
-            old.cells,
-            rows=Rows(np.concatenate([table.values, rows]), table.names),
-            problem=problem,
-            partition=old.cells.partition.with_points(rows * old.cells.scale),
-            splits=None,
-            limits=limits,
-        )
-        same = old.cells.splits is None and np.array_equal(limits, old.cells.limits)  # type: ignore[arg-type]
+        grown = Rows(np.concatenate([table.values, rows]), table.names)
+        partition = old.cells.partition.with_points(rows * old.cells.scale)
+        cells = replace(old.cells, rows=grown, problem=problem, partition=partition, splits=None, limits=None)
+        cells = cells.with_limits()
+        same = old.cells.splits is None and np.array_equal(cells.limits, old.cells.limits)  # type: ignore[arg-type]
         found = copy.copy(self)
         fitted = LocalFit.of(cells, old.kernel, old.alpha, before=old if same else None)
         found.publish(fitted, np.arange(len(cells.rows)))
         return found
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LocalRidgeClassifier(LocalLabels, LocalModel):
     """Least squares on labels in cells of neighbouring rows, with calibrated probabilities.
 
@@ -561,16 +522,4 @@ class LocalRidgeClassifier(LocalLabels, LocalModel):
     ['up', 'down']
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        kernel: Any = "gaussian",
-        class_weight: ClassWeight = None,
-        core_rows: int = 128,
-        system_rows: int = 1024,
-        mix: int = 1,
-        fit_intercept: bool = True,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
+    class_weight: ClassWeight = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.folds import Folds, Split, draw
 from mercer.data.rows import AlphaLike, Array, ClassWeight, PerRow, Rows, ScoringLike, Seed, SplitsLike, XLike, YLike
-from mercer.estimators.base import is_tuned, listed_kernels, store
+from mercer.estimators.base import is_tuned
 from mercer.estimators.local import (
     LocalCore,
     LocalLabels,
@@ -32,22 +32,22 @@ from mercer.tuning.held_out import start_alpha
 _VERIFIED = 20  # rows that verify=True refits
 
 
+@dataclass(eq=False, repr=False)
 class LocalSearch(LocalCore):
     """A model in cells that chooses its kernel and alpha."""
 
-    kernels: Any
-    alphas: AlphaLike
-    cv: SplitsLike
-    repeats: int
-    scoring: ScoringLike
-    verify: bool
-    random_state: Seed
-    _fewest: ClassVar[int] = 2
-    _words: list[str]  # of the summary, which files keep
-    _model: ClassVar[Any]
+    kernels: Any = "tuned"
+    alphas: AlphaLike = None
+    _: KW_ONLY
+    cv: SplitsLike = None
+    repeats: int = 1
+    scoring: ScoringLike = None
+    verify: bool = False
+    random_state: Seed = 0
 
-    def _kernels(self) -> list[Any]:
-        return listed_kernels(self.kernels)
+    _fewest: ClassVar[int] = 2
+    _words: list[str] = field(init=False)  # of the summary, which files keep
+    _model: ClassVar[Any]
 
     def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None) -> Self:
         """Compare candidates on a sample of their cells, and solve all cells of the best one.
@@ -96,25 +96,18 @@ class LocalSearch(LocalCore):
         """The splits, in the order of rows as given; None for leave-one-out of single rows."""
         if self.cv is None and groups is None:
             return None
-        return draw(
-            self.cv, X, y, repeats=self.repeats, groups=groups, random_state=self.random_state,
-            classifier=is_classifier(self),
-        )  # fmt: skip
+        classifier, seed = is_classifier(self), self.random_state
+        return draw(self.cv, X, y, classifier=classifier, repeats=self.repeats, groups=groups, random_state=seed)
 
     def _by_repeat(self, order: Array) -> Array:
         """Held-out predictions of all rows for each repeat."""
-        held_out, repeats = self.fitted_.held_out, []
-        if held_out.ndim == 2:
-            repeats = [held_out]
-        else:
-            ends = np.cumsum([len(repeat) for repeat in self.folds_.repeats])[:-1]
-            for part in np.split(held_out, ends):  # of rows that are tested again in one repeat, the last time
-                found = np.full(held_out.shape[1:], np.nan)
-                for values in part:
-                    found = np.where(np.isnan(values), found, values)
-                repeats.append(found)
-        table = np.empty((len(repeats), *held_out.shape[-2:]))
-        table[:, order] = repeats
+        held_out, parts = self.fitted_.held_out, [self.fitted_.held_out[None]]
+        if held_out.ndim == 3:
+            parts = np.split(held_out, np.cumsum([len(repeat) for repeat in self.folds_.repeats])[:-1])
+        table = np.full((len(parts), *held_out.shape[-2:]), np.nan)
+        for repeat, part in zip(table, parts, strict=True):
+            for values in part:  # of rows that are tested again in one repeat, the last time
+                repeat[order] = np.where(np.isnan(values), repeat[order], values)
         return table[:, :, 0] if table.shape[2] == 1 else table
 
     def _verify(self, rng: np.random.Generator) -> float:
@@ -173,9 +166,8 @@ class LocalSearch(LocalCore):
         """Lines about the candidates and the score of the best one."""
         how = self.folds_.label if self.fitted_.cells.splits is not None else "leave-one-out of every row"
         tried = counted(len(self.cv_results_["params"]), "candidate")
-        lines = [
-            f"Best of {tried}, compared on a sample of cells. Score of all rows: {plain(self.best_score_)} ({how})."
-        ]
+        best = f"Best of {tried}, compared on a sample of cells."
+        lines = [f"{best} Score of all rows: {plain(self.best_score_)} ({how})."]
         if hasattr(self, "verified_"):
             lines.append(f"Refitting some rows agreed to {self.verified_:.1e}, in the units of y.")
         return lines
@@ -184,6 +176,7 @@ class LocalSearch(LocalCore):
         return [*super()._cell_words(), *self._words]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LocalRidgeCV(LocalNumbers, LocalSearch):
     """Kernel ridge regression in cells that tunes its kernel, with a width per column, and chooses alpha.
 
@@ -244,27 +237,10 @@ class LocalRidgeCV(LocalNumbers, LocalSearch):
     True
     """
 
-    def __init__(
-        self,
-        kernels: Any = "tuned",
-        alphas: AlphaLike = None,
-        *,
-        cv: SplitsLike = None,
-        repeats: int = 1,
-        scoring: ScoringLike = None,
-        core_rows: int = 128,
-        system_rows: int = 1024,
-        mix: int = 1,
-        fit_intercept: bool = True,
-        verify: bool = False,
-        random_state: Seed = 0,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
-
     _model = LocalRidge
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LocalRidgeClassifierCV(LocalLabels, LocalSearch):
     """Least squares on labels in cells, with tuned kernels and calibrated probabilities.
 
@@ -297,23 +273,6 @@ class LocalRidgeClassifierCV(LocalLabels, LocalSearch):
     (True, ['up', 'down'])
     """
 
-    def __init__(
-        self,
-        kernels: Any = "tuned",
-        alphas: AlphaLike = None,
-        *,
-        cv: SplitsLike = None,
-        repeats: int = 1,
-        scoring: ScoringLike = None,
-        class_weight: ClassWeight = None,
-        core_rows: int = 128,
-        system_rows: int = 1024,
-        mix: int = 1,
-        fit_intercept: bool = True,
-        verify: bool = False,
-        random_state: Seed = 0,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
+    class_weight: ClassWeight = None
 
     _model = LocalRidgeClassifier

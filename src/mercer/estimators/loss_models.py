@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer.data.checks import check_alpha, check_size, check_weights
 from mercer.data.rows import AlphaLike, Array, ClassWeight, Estimator, PerRow, XLike, YLike
 from mercer.errors import ConvergenceWarning, InputError, refuse_if, sentence, warn
-from mercer.estimators.base import KernelEstimator, store
+from mercer.estimators.base import KernelEstimator
 from mercer.estimators.inputs import as_sample_weight, width_of
 from mercer.estimators.intervals import check_levels
 from mercer.estimators.parameters import validate
@@ -22,45 +22,15 @@ from mercer.estimators.targets import LabelsMixin, Targets
 from mercer.kernels import Kernel
 from mercer.runtime import promise
 from mercer.runtime.resources import blas_for
+from mercer.selection.scoring import Classes
 from mercer.solvers.gram import times, training_matrix
 from mercer.solvers.newton import Optimum, Task
 from mercer.solvers.problem import LOSSES, Expectile, Huber, Loss, Pinball, label_loss
 
 _HUBER = 1.345  # standard deviations of normal noise that give 95 % of the efficiency of least squares
 _NORMAL = 1.4826  # standard deviation of normal noise over its median absolute deviation
-_SMOOTHINGS = tuple(
-    0.1 * 10 ** (-step / 2) for step in range(7)
-)  # of the pinball loss, over the mean distance of targets from their quantile
-
-
-def targets_of(estimator: Estimator, y: YLike) -> Array:
-    """y as one column of finite numbers."""
-    found = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
-    check_size(f"y of {type(estimator).__name__}", found[:, None])
-    return found
-
-
-def losses_of(estimator: Estimator, y: Array, weights: Array, K: Array) -> list[Loss]:
-    """The losses of a regressor, one for each level; `delta` of Huber's in units of y."""
-    name, owner = estimator.loss, type(estimator).__name__
-    if name not in LOSSES:
-        raise InputError(sentence(f"loss of {owner}", f"one of {', '.join(map(repr, LOSSES))}", repr(name)))
-    loss = LOSSES[name]()
-    if not loss.fits(y):
-        raise InputError(sentence(f"y of {owner} with loss={name!r}", loss.needs, f"{y.min():g}"))
-    if isinstance(loss, Huber):
-        delta = estimator.delta
-        if delta is not None and not (isinstance(delta, int | float) and 0 < delta < math.inf):
-            raise InputError(sentence(f"delta of {owner}", "a positive number, or None", repr(delta)))
-        return [Huber(_HUBER * noise_scale(y, K) if delta is None else float(delta))]
-    if not isinstance(loss, Expectile | Pinball):
-        return [loss]
-    levels = check_levels(f"quantiles of {owner}", estimator.quantiles)
-    if isinstance(loss, Expectile):
-        return [Expectile(float(level)) for level in levels]
-    spread = [float(np.average(np.abs(y - Pinball(level).constant(y, weights)), weights=weights)) for level in levels]
-    least = 1e-12 * max(1.0, float(np.abs(y).max()))
-    return [Pinball(float(level), max(_SMOOTHINGS[-1] * by, least)) for level, by in zip(levels, spread, strict=True)]
+# Of the pinball loss, over the mean distance of targets from their quantile.
+_SMOOTHINGS = tuple(0.1 * 10 ** (-step / 2) for step in range(7))
 
 
 def noise_scale(y: Array, K: Array) -> float:
@@ -97,15 +67,135 @@ def minimize(task: Task, alpha: float, start: Array | None = None) -> Optimum:
     return found
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class LossOfNumbers(RegressorMixin):  # type: ignore[misc]
+    """Targets that are numbers, and their losses."""
+
+    loss: str = "squared"
+    delta: Any = None
+    quantiles: Any = 0.5
+
+    def _read(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Array, Array | None, None]:
+        """y as one column of finite numbers, sample weights, and no labels."""
+        found = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
+        check_size(f"y of {type(self).__name__}", found[:, None])
+        return found, own_weights(self, as_sample_weight(sample_weight, X)), None
+
+    def _losses(self, y: Array, weights: Array, K: Array) -> list[Loss]:
+        """One for each level; `delta` of Huber's in units of y."""
+        name, owner = self.loss, type(self).__name__
+        refuse_if(name not in LOSSES, f"loss of {owner}", f"one of {', '.join(map(repr, LOSSES))}", repr(name))
+        loss = LOSSES[name]()
+        refuse_if(not loss.fits(y), f"y of {owner} with loss={name!r}", loss.needs, f"{y.min():g}")
+        if isinstance(loss, Huber):
+            delta = self.delta
+            positive = isinstance(delta, int | float) and 0 < delta < math.inf
+            refuse_if(not (delta is None or positive), f"delta of {owner}", "a positive number, or None", repr(delta))
+            return [Huber(_HUBER * noise_scale(y, K) if delta is None else float(delta))]
+        if not isinstance(loss, Expectile | Pinball):
+            return [loss]
+        levels = check_levels(f"quantiles of {owner}", self.quantiles)
+        if isinstance(loss, Expectile):
+            return [Expectile(float(level)) for level in levels]
+        gaps = [np.abs(y - Pinball(level).constant(y, weights)) for level in levels]
+        least, spread = 1e-12 * max(1.0, float(np.abs(y).max())), np.average(gaps, axis=1, weights=weights)
+        smoothings = np.maximum(_SMOOTHINGS[-1] * spread, least)
+        return [Pinball(float(level), float(smoothing)) for level, smoothing in zip(levels, smoothings, strict=True)]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LossOfLabels(LabelsMixin):
+    """Targets that are labels, and their log loss."""
+
+    class_weight: ClassWeight = None
+
+    def _read(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Array, Array | None, Classes]:
+        """Labels as the log loss takes them, weights of rows, and the labels."""
+        targets = Targets.read(self, y, as_sample_weight(sample_weight, X))
+        if targets.classes is None:
+            raise InputError(sentence(f"y of {type(self).__name__}", "labels", "numbers"))
+        self.classes_ = targets.classes.labels
+        numbers = label_loss(len(self.classes_), targets.classes.numbers)[1]
+        return numbers, own_weights(self, targets.weights), targets.classes
+
+    def _losses(self, y: Array, weights: Array, K: Array) -> list[Loss]:
+        return [label_loss(len(self.classes_), y.astype(np.intp))[0]]
+
+    def decision_function(self, X: XLike) -> Array:
+        """The logarithm of the odds of the second of two classes, or one value per class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+        """
+        values = self.values_at(X)
+        return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
+
+    def predict_proba(self, X: XLike) -> Array:
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        values = self.values_at(X)
+        fitted: Any = getattr(self, "best_estimator_", self)
+        found = fitted.losses_[0].mean(values)
+        return np.hstack([1.0 - found, found]) if found.shape[1] == 1 else np.asarray(found)
+
+
+def own_weights(estimator: Estimator, weights: Array | None) -> Array | None:
+    """A copy of sample weights, validated; None for None."""
+    return None if weights is None else check_weights(type(estimator).__name__, weights.copy())
+
+
+@dataclass(eq=False, repr=False)
 class LossModel(KernelEstimator):
     """What models with a loss share: one kernel matrix, Newton's method, and predictions from dual coefficients."""
 
-    alpha: AlphaLike
-    fit_intercept: bool
+    alpha: AlphaLike = 1.0
+    _: KW_ONLY
+    kernel: Any = "linear"
+    fit_intercept: bool = False
 
-    def _minimize(self, kernel: Kernel, X: XLike, y: Array, weights: Array, losses: Sequence[Loss] | None) -> None:
-        """Fit the losses, or those that the parameters stand for, and set what they have in common."""
+    def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Training rows; for a precomputed kernel the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Targets; labels for a classifier.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Weights of the losses, times those of classes; a row of weight zero has no effect.
+
+        Returns
+        -------
+        self
+        """
+        X, y = self.check_data(X, y)
+        validate(self)
+        y, weights, _ = self._read(X, y, sample_weight)
+        kernel = self.resolved_kernel(width_of(X))
+        kernel.check(self._as_rows(X))
+        self._minimize(kernel, X, y, weights)
+        return self
+
+    def _minimize(self, kernel: Kernel, X: XLike, y: Array, weights: Array | None) -> None:
+        """Fit the losses that the parameters stand for, and set what they have in common."""
         owner, n = type(self).__name__, len(y)
+        weights = np.ones(n) if weights is None else weights
         (alpha,) = check_alpha(owner, self.alpha, 1)
         refuse_if(not alpha > 0, f"alpha of {owner}", "above 0", alpha, "Use a small positive number.")
         refuse_if(kernel.verdict()[0] is False, f"kernel of {owner}", "a Mercer kernel", repr(kernel))
@@ -114,8 +204,7 @@ class LossModel(KernelEstimator):
         self.kernel_ = kernel
         with blas_for(n), np.errstate(under="ignore"):
             K = training_matrix(kernel, self._as_rows(self.X_fit_))
-            self.losses_ = losses_of(self, y, weights, K) if losses is None else list(losses)
-            found: list[Optimum] = []
+            self.losses_, found = self._losses(y, weights, K), list[Optimum]()
             for loss in self.losses_:
                 task = Task(K, y, weights, loss, bool(self.fit_intercept))
                 found.append(minimize(task, float(alpha), found[-1].f if found else None))
@@ -127,19 +216,18 @@ class LossModel(KernelEstimator):
         self.n_iter_ = max(each.steps for each in found)
         self.converged_ = all(each.converged for each in found)
         if not self.converged_:
-            warn(
-                f"Newton's method of {owner} has not converged after {self.n_iter_} steps. Use a larger alpha, or "
-                "rescale the target.",
-                ConvergenceWarning,
-            )
+            words = f"Newton's method of {owner} has not converged after {self.n_iter_} steps."
+            warn(f"{words} Use a larger alpha, or rescale the target.", ConvergenceWarning)
 
-    def _values(self, X: XLike) -> Array:
+    def values_at(self, X: XLike) -> Array:
         """f at new rows (m, outputs)."""
+        check_is_fitted(self, "dual_coef_")
         rows = self.check_rows(X)
         return np.asarray(times(self.kernel_, rows, self._fit_rows(), self._dual) + self._constant)
 
 
-class KernelRegressor(RegressorMixin, LossModel):  # type: ignore[misc]
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelRegressor(LossOfNumbers, LossModel):
     """Kernel regression with a choice of loss.
 
     Minimizes sum_i w_i l(y_i, f(x_i)) + alpha / 2 ||f||^2, plus an unpenalized constant on request.
@@ -201,48 +289,12 @@ class KernelRegressor(RegressorMixin, LossModel):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        alpha: AlphaLike = 1.0,
-        *,
-        loss: str = "squared",
-        kernel: Any = "linear",
-        delta: Any = None,
-        quantiles: Any = 0.5,
-        fit_intercept: bool = False,
-    ) -> None:
-        store(self, locals())
-
-    def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Training rows; for a precomputed kernel the kernel matrix.
-        y : array-like of shape (n_samples,)
-            Targets.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Weights of the losses; a row of weight zero has no effect.
-
-        Returns
-        -------
-        self
-        """
-        X, y = self.check_data(X, y)
-        validate(self)
-        y, weights = targets_of(self, y), weights_of(self, X, sample_weight)
-        kernel = self.resolved_kernel(width_of(X))
-        kernel.check(self._as_rows(X))
-        if self.loss == "squared":
-            self._fit_squared(kernel, X, y, sample_weight)
-        else:
-            self._minimize(kernel, X, y, weights, None)
-        return self
-
-    def _fit_squared(self, kernel: Kernel, X: XLike, y: Array, sample_weight: PerRow) -> None:
-        """Take the solution of `KernelRidge`, which solves one system and takes alpha of 0."""
-        ridge = KernelRidge(self.alpha, kernel=kernel, fit_intercept=self.fit_intercept).fit(X, y, sample_weight)
+    def _minimize(self, kernel: Kernel, X: XLike, y: Array, weights: Array | None) -> None:
+        if self.loss != "squared":
+            super()._minimize(kernel, X, y, weights)
+            return
+        # the solution of `KernelRidge`, which solves one system and takes alpha of 0
+        ridge = KernelRidge(self.alpha, kernel=kernel, fit_intercept=self.fit_intercept).fit(X, y, weights)
         self.X_fit_, self.kernel_, self.losses_ = ridge.X_fit_, kernel, [LOSSES["squared"]()]
         self.dual_coef_, self.intercept_ = ridge.dual_coef_, ridge.intercept_
         self._ridge, self.n_iter_, self.converged_ = ridge, 1, True
@@ -263,11 +315,12 @@ class KernelRegressor(RegressorMixin, LossModel):  # type: ignore[misc]
         check_is_fitted(self, "dual_coef_")
         if self.losses_[0].name == "squared":
             return np.asarray(self._ridge.predict(X))
-        values = np.sort(self.losses_[0].mean(self._values(X)), axis=1)
+        values = np.sort(self.losses_[0].mean(self.values_at(X)), axis=1)
         return values[:, 0] if np.ndim(self.quantiles) == 0 or values.shape[1] == 1 else values
 
 
-class KernelLogistic(LabelsMixin, LossModel):
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelLogistic(LossOfLabels, LossModel):
     """Kernel logistic regression: probabilities of two classes or many, without calibration.
 
     Minimizes minus the log likelihood plus alpha / 2 ||f||^2. With a linear kernel and an intercept it is the model of
@@ -312,88 +365,3 @@ class KernelLogistic(LabelsMixin, LossModel):
     >>> bool(model.predict_proba([[0.0, 0.0]])[0, 0] > 0.9)
     True
     """
-
-    def __init__(
-        self,
-        alpha: AlphaLike = 1.0,
-        *,
-        kernel: Any = "linear",
-        fit_intercept: bool = False,
-        class_weight: ClassWeight = None,
-    ) -> None:
-        store(self, locals())
-
-    def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Training rows; for a precomputed kernel the kernel matrix.
-        y : array-like of shape (n_samples,)
-            Labels of at least two classes.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Weights of the losses; a row of weight zero has no effect.
-
-        Returns
-        -------
-        self
-        """
-        X, y = self.check_data(X, y)
-        validate(self)
-        targets = Targets.read(self, y, as_sample_weight(sample_weight, X))
-        if targets.classes is None:
-            raise InputError(sentence(f"y of {type(self).__name__}", "labels", "numbers"))
-        self.classes_ = targets.classes.labels
-        weights = weights_of(self, X, targets.weights)
-        kernel = self.resolved_kernel(width_of(X))
-        kernel.check(self._as_rows(X))
-        loss, numbers = label_loss(len(self.classes_), targets.classes.numbers)
-        self._minimize(kernel, X, numbers, weights, [loss])
-        return self
-
-    def decision_function(self, X: XLike) -> Array:
-        """The logarithm of the odds of the second of two classes, or one value per class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-        """
-        check_is_fitted(self, "dual_coef_")
-        values = self._values(X)
-        return values[:, 0] if values.shape[1] == 1 else values
-
-    def predict_proba(self, X: XLike) -> Array:
-        """Probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-        """
-        check_is_fitted(self, "dual_coef_")
-        return probabilities(self.losses_[0], self._values(X))
-
-
-def probabilities(loss: Loss, values: Array) -> Array:
-    """Probabilities of all classes (m, classes) from decision values."""
-    found = loss.mean(values)
-    return np.hstack([1.0 - found, found]) if found.shape[1] == 1 else found
-
-
-def weights_of(estimator: Estimator, X: XLike, sample_weight: PerRow) -> Array:
-    """Sample weights, ones where there are none."""
-    given = as_sample_weight(sample_weight, X)
-    if given is None:
-        return np.ones(X.shape[0])
-    weights = check_weights(type(estimator).__name__, np.array(given, dtype=np.float64))
-    return np.ones(X.shape[0]) if weights is None else np.asarray(weights)

@@ -3,69 +3,54 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from mercer.data.folds import draw
-from mercer.data.rows import AlphaLike, Array, ClassWeight, PerRow, Rows, ScoringLike, SplitsLike, XLike, YLike
-from mercer.errors import InputError, MercerWarning, sentence
-from mercer.estimators.base import store
-from mercer.estimators.inputs import as_sample_weight, check_kernels
-from mercer.estimators.loss_models import (
-    KernelLogistic,
-    KernelRegressor,
-    losses_of,
-    minimize,
-    targets_of,
-    weights_of,
-)
+from mercer.data.folds import Folds, draw
+from mercer.data.rows import AlphaLike, Array, PerRow, Rows, ScoringLike, SplitsLike, XLike, YLike
+from mercer.errors import InputError, MercerWarning, refuse_if, sentence
+from mercer.estimators.inputs import check_kernels
+from mercer.estimators.loss_models import KernelLogistic, KernelRegressor, LossOfLabels, LossOfNumbers, minimize
 from mercer.estimators.parameters import validate
 from mercer.estimators.search_core import SearchInputs, keep_choice
-from mercer.estimators.targets import LabelsMixin, Targets
-from mercer.kernels.base import Kernel
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
 from mercer.runtime.resources import blas_for
 from mercer.selection.ladders import resolve_alphas, resolve_kernels
 from mercer.selection.removals import Removals
-from mercer.selection.scoring import Classes, Scoring, Truth, resolve_scoring
+from mercer.selection.scoring import Truth, resolve_scoring
 from mercer.selection.table import SearchTable
 from mercer.solvers.gram import training_matrix
 from mercer.solvers.newton import LEVERAGE, Optimum, Task
-from mercer.solvers.problem import Loss, Pinball, label_loss
+from mercer.solvers.problem import Loss, Pinball
 from mercer.text import Text, counted
 
 _REPLAYED = 5  # splits of the best candidate that are refitted
 
 
+@dataclass(eq=False, repr=False)
 class LossSearch(SearchInputs):
     """What the searches of regressors and of logistic models share."""
 
-    alphas: AlphaLike
-    cv: SplitsLike
-    repeats: int
-    exact: bool
-    scoring: ScoringLike
-    fit_intercept: bool
-    rule: str
-    random_state: Any
-    verbose: int
-    best_estimator_: Any
+    kernels: Any = "gaussian"
+    alphas: AlphaLike = None
+    _: KW_ONLY
+    cv: SplitsLike = None
+    repeats: int = 1
+    exact: bool = False
+    scoring: ScoringLike = None
+    fit_intercept: bool = False
+    rule: str = "best"
+    random_state: Any = None
+    verbose: int = 0
 
-    def _targets(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Array, Array, Array, Classes | None]:
-        """Targets as the loss takes them, as given, weights, and labels."""
-        raise NotImplementedError
+    best_estimator_: Any = field(init=False)
 
-    def _loss(self, y: Array, weights: Array, K: Array, classes: Classes | None) -> Loss:
-        """The loss of all candidates."""
-        raise NotImplementedError
-
-    def _model(self, alpha: float, loss: Loss) -> Any:
-        """The estimator for one alpha."""
-        raise NotImplementedError
+    _model: ClassVar[Any]  # the class of the best candidate
 
     def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None) -> Self:
         """Search, and fit the best candidate to all rows.
@@ -87,14 +72,14 @@ class LossSearch(SearchInputs):
         """
         X, y = self.check_data(X, y)
         validate(self)
-        numbers, given, weights, classes = self._targets(X, y, sample_weight)
+        numbers, weights, classes = self._read(X, y, sample_weight)
+        given, n = numbers if classes is None else np.asarray(y), len(numbers)
+        weights = np.ones(n) if weights is None else weights
         rows = Rows(X, getattr(self, "feature_names_in_", None))
         kernels = resolve_kernels(self.kernels, rows)
         check_kernels(kernels, rows)
         alphas = resolve_alphas(self.alphas, kernels, rows)
-        if not (alphas > 0).all():
-            raise InputError(sentence(f"alphas of {type(self).__name__}", "above 0", alphas.min()))
-        n = len(numbers)
+        refuse_if(not (alphas > 0).all(), f"alphas of {type(self).__name__}", "above 0", alphas.min())
         promise(64 * n * n, f"{type(self).__name__} with {n} rows", "Use fewer rows.")
         how: Any = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
         folds = draw(self.cv, X, given, classifier=classes is not None, **how)
@@ -103,51 +88,71 @@ class LossSearch(SearchInputs):
         truth = Truth(given, removals, classes)
         name = "neg_mean_loss" if scoring is None else scoring.name
         table = SearchTable.empty(kernels, alphas, len(removals), 1, name)
-        progress = Progress("comparing candidates", len(kernels) * len(alphas), self.verbose)
-        held: dict[tuple[int, int], tuple[Array, list[Array]]] = {}  # values at all rows, and at held-out ones
+
+        def score(loss: Loss, values: list[Array]) -> Array:
+            if scoring is None:  # minus the mean loss
+                tests = zip(removals.tests, values, strict=True)
+                return np.array([-np.mean(loss.rows(numbers[test], part)) for test, part in tests])
+            shown = values if classes is not None else [loss.mean(part) for part in values]
+            return scoring.by_split(truth, np.concatenate(shown))
+
         with blas_for(n), np.errstate(under="ignore"):
-            loss = self._loss(numbers, weights, training_matrix(kernels[0], rows), classes)
-
-            def judge(task: Task, place: tuple[int, int], start: Array | None, *, sure: bool) -> None:
-                found = minimize(task, float(alphas[place[1]]), start)
-                values, table.refits[place] = self._held_out(found, removals, sure=sure)
-                scores = self._scores(scoring, truth, loss, numbers, values)
-                table.scores[place][:, 0], table.condition[place] = scores, 1.0
-                table.pooled[place][0] = float(np.mean(scores))
-                held[place] = found.f, values
-
-            for k in range(len(kernels)):
-                task = self._task(kernels[k], rows, numbers, weights, loss)
-                start: Array | None = None
-                for a in np.argsort(-alphas, kind="stable").tolist():  # from smooth to close fits
-                    judge(task, (k, a), start, sure=False)
-                    start = held[k, a][0]
-                    progress.step()
-            choice, sure = table.choose(self.rule, folds), self.exact or isinstance(loss, Pinball)
-            refined = set(held) if sure else set()
-            while (place := (int(choice.kernel), int(choice.alphas[0]))) not in refined:  # one step may flatter it
-                judge(self._task(kernels[place[0]], rows, numbers, weights, loss), place, held[place][0], sure=True)
-                refined.add(place)
-                choice = table.choose(self.rule, folds)
-        keep_choice(self, table, choice, folds)
-        self.alpha_, values = float(alphas[place[1]]), held[place][1]
-        optimum = minimize(self._task(self.best_kernel_, rows, numbers, weights, loss), self.alpha_, held[place][0])
-        self._tell_difference(optimum, removals, values)
-        self.cv_predictions_ = self._by_repeat(loss, folds, removals, values, n)
-        self.best_estimator_ = self._model(self.alpha_, loss).fit(X, given, sample_weight)
+            K = training_matrix(kernels[0], rows)
+            first = Task(K, numbers, weights, self._loss(numbers, weights, K), bool(self.fit_intercept))
+            optimum, values = self._run(table, folds, removals, first, rows, score)
+        self._keep_difference(optimum, removals, values)
+        loss = optimum.task.loss
+        self.cv_predictions_ = self._by_repeat(loss, folds, removals, values)
+        model = self._model(self.alpha_, kernel=self.best_kernel_)
+        settings = {name: getattr(self, name) for name in vars(model).keys() & vars(self).keys()}
+        if "delta" in settings:
+            settings["delta"] = getattr(loss, "delta", None)
+        self.best_estimator_ = model.set_params(**settings).fit(X, given, sample_weight)
         return self
 
-    def _task(self, kernel: Kernel, rows: Rows, numbers: Array, weights: Array, loss: Loss) -> Task:
-        return Task(training_matrix(kernel, rows), numbers, weights, loss, bool(self.fit_intercept))
+    def _run(
+        self, table: SearchTable, folds: Folds, removals: Removals, first: Task, rows: Rows,
+        score: Callable[[Loss, list[Array]], Array],
+    ) -> tuple[Optimum, list[Array]]:  # fmt: skip
+        """Fill the table and choose; the optimum of the best candidate, and its values at held-out rows."""
+        progress = Progress("comparing candidates", len(table.kernels) * len(table.alphas), self.verbose)
+        held: dict[tuple[int, int], tuple[Array, list[Array]]] = {}  # values at all rows, and at held-out ones
 
-    @staticmethod
-    def _scores(scoring: Scoring | None, truth: Truth, loss: Loss, numbers: Array, values: list[Array]) -> Array:
-        """The score of every split: minus the mean loss, or that of predictions or decision values."""
-        if scoring is None:
-            tests = zip(truth.removals.tests, values, strict=True)
-            return np.array([-np.mean(loss.rows(numbers[test], part)) for test, part in tests])
-        shown = [part if truth.classes is not None else loss.mean(part) for part in values]
-        return scoring.by_split(truth, np.concatenate(shown))
+        def task_of(k: int) -> Task:
+            return first if k == 0 else replace(first, K=training_matrix(table.kernels[k], rows))
+
+        def judge(task: Task, place: tuple[int, int], start: Array | None, *, sure: bool) -> None:
+            found = minimize(task, float(table.alphas[place[1]]), start)
+            values, table.refits[place] = self._held_out(found, removals, sure=sure)
+            scores = score(task.loss, values)
+            table.scores[place][:, 0], table.condition[place] = scores, 1.0
+            table.pooled[place][0] = float(np.mean(scores))
+            held[place] = found.f, values
+
+        for k in range(len(table.kernels)):
+            task, start = task_of(k), None
+            for a in np.argsort(-table.alphas, kind="stable").tolist():  # from smooth to close fits
+                judge(task, (k, a), start, sure=False)
+                start = held[k, a][0]
+                progress.step()
+        choice = table.choose(self.rule, folds)
+        refined = set(held) if self.exact or isinstance(first.loss, Pinball) else set()
+        while (place := (int(choice.kernel), int(choice.alphas[0]))) not in refined:  # one step may flatter it
+            judge(task_of(place[0]), place, held[place][0], sure=True)
+            refined.add(place)
+            choice = table.choose(self.rule, folds)
+        keep_choice(self, table, choice, folds)
+        self.alpha_ = float(table.alphas[place[1]])
+        start, values = held[place]
+        return minimize(task_of(place[0]), self.alpha_, start), values
+
+    def _loss(self, y: Array, weights: Array, K: Array) -> Loss:
+        """The loss of all candidates."""
+        losses: list[Loss] = self._losses(y, weights, K)
+        if len(losses) > 1:
+            must_be = "one level; each level has its own best alpha"
+            raise InputError(sentence(f"quantiles of {type(self).__name__}", must_be, repr(self.quantiles)))
+        return losses[0]
 
     def _held_out(self, found: Optimum, removals: Removals, *, sure: bool) -> tuple[list[Array], int]:
         """Values at the test rows of every split by the model without its removed rows; and how many were refitted.
@@ -169,15 +174,14 @@ class LossSearch(SearchInputs):
         places = zip(values, removals.sets, removals.tests, strict=True)
         return [part[np.searchsorted(rows, test)] for part, rows, test in places], refitted
 
-    def _tell_difference(self, optimum: Optimum, removals: Removals, values: list[Array]) -> None:
+    def _keep_difference(self, optimum: Optimum, removals: Removals, values: list[Array]) -> None:
         """Refit some splits of the best candidate and keep the largest difference and that of the mean loss."""
         some = check_random_state(0).choice(len(removals), min(_REPLAYED, len(removals)), replace=False)
         loss, y = optimum.task.loss, optimum.task.y
         off, total, refitted = 0.0, 0.0, 0.0
         for i in some.tolist():
             rows, test = removals.sets[i], removals.tests[i]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", MercerWarning)
+            with warnings.catch_warnings(action="ignore", category=MercerWarning):
                 truth = optimum.refit(rows)[np.searchsorted(rows, test)]
             off = max(off, float(np.abs(loss.mean(truth) - loss.mean(values[i])).max(initial=0.0)))
             total += float(np.mean(loss.rows(y[test], values[i])))
@@ -185,15 +189,13 @@ class LossSearch(SearchInputs):
         self.verified_, self._replayed = off, len(some)
         self._loss_ratio = total / refitted if refitted else 1.0
 
-    def _by_repeat(self, loss: Loss, folds: Any, removals: Removals, values: list[Array], n: int) -> Array:
+    @staticmethod
+    def _by_repeat(loss: Loss, folds: Folds, removals: Removals, values: list[Array]) -> Array:
         """Held-out predictions (repeats x n, or with an axis for classes); NaN for rows that are not tested."""
-        shown = [loss.mean(part) for part in values]
-        found = np.full((len(folds.repeats), n, shown[0].shape[1]), np.nan)
-        place = 0
-        for repeat, splits in enumerate(folds.repeats):
-            for _ in splits:
-                found[repeat, removals.tests[place]] = shown[place]
-                place += 1
+        repeats = np.repeat(np.arange(len(folds.repeats)), [len(splits) for splits in folds.repeats])
+        found = np.full((len(folds.repeats), folds.n, loss.mean(values[0]).shape[1]), np.nan)
+        for repeat, test, part in zip(repeats, removals.tests, values, strict=True):
+            found[repeat, test] = loss.mean(part)
         return found[:, :, 0] if found.shape[2] == 1 else found
 
     @property
@@ -201,15 +203,11 @@ class LossSearch(SearchInputs):
         """How held-out predictions were computed, and how far they are from refits of some splits."""
         check_is_fitted(self, "best_estimator_")
         loss = self.best_estimator_.losses_[0]
-        how = (
-            "exactly" if self.exact else "approximately (one Newton step; more for large steps of the best candidates)"
-        )
-        how = "by refitting" if isinstance(loss, Pinball) else how
-        return (
-            f"Held-out predictions were computed {how}. Refitting {counted(self._replayed, 'split')} of the best "
-            f"candidate: predictions differ by at most {self.verified_:.2g}, the mean loss by a factor of "
-            f"{self._loss_ratio:.4f}."
-        )
+        approximately = "approximately (one Newton step; more for large steps of the best candidates)"
+        how = "by refitting" if isinstance(loss, Pinball) else "exactly" if self.exact else approximately
+        splits = f"Refitting {counted(self._replayed, 'split')} of the best candidate"
+        off = f"predictions differ by at most {self.verified_:.2g}, the mean loss by a factor of {self._loss_ratio:.4f}"
+        return f"Held-out predictions were computed {how}. {splits}: {off}."
 
     def summary(self) -> str:
         """The candidates, the best one, and how its score was computed, as text.
@@ -239,8 +237,15 @@ class LossSearch(SearchInputs):
         self.check_data(X, reset=False)
         return self.best_estimator_.predict(X)
 
+    def values_at(self, X: XLike) -> Array:
+        """f of the best candidate at new rows (m, outputs)."""
+        check_is_fitted(self, "best_estimator_")
+        self.check_data(X, reset=False)
+        return np.asarray(self.best_estimator_.values_at(X))
 
-class KernelRegressorCV(RegressorMixin, LossSearch):  # type: ignore[misc]
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelRegressorCV(LossOfNumbers, LossSearch):
     """`KernelRegressor` with kernel and alpha selected by cross-validation.
 
     Parameters
@@ -282,44 +287,11 @@ class KernelRegressorCV(RegressorMixin, LossSearch):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        kernels: Any = "gaussian",
-        alphas: AlphaLike = None,
-        *,
-        loss: str = "squared",
-        delta: Any = None,
-        quantiles: Any = 0.5,
-        cv: SplitsLike = None,
-        repeats: int = 1,
-        exact: bool = False,
-        scoring: ScoringLike = None,
-        fit_intercept: bool = False,
-        rule: str = "best",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
-
-    def _targets(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Array, Array, Array, Classes | None]:
-        numbers = targets_of(self, y)
-        return numbers, numbers, weights_of(self, X, sample_weight), None
-
-    def _loss(self, y: Array, weights: Array, K: Array, classes: Classes | None) -> Loss:
-        losses = losses_of(self, y, weights, K)
-        if len(losses) > 1:
-            must_be = "one level; each level has its own best alpha"
-            raise InputError(sentence(f"quantiles of {type(self).__name__}", must_be, repr(self.quantiles)))
-        return losses[0]
-
-    def _model(self, alpha: float, loss: Loss) -> KernelRegressor:
-        return KernelRegressor(
-            alpha, loss=self.loss, kernel=self.best_kernel_, delta=getattr(loss, "delta", None),
-            quantiles=self.quantiles, fit_intercept=self.fit_intercept,
-        )  # fmt: skip
+    _model = KernelRegressor
 
 
-class KernelLogisticCV(LabelsMixin, LossSearch):
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelLogisticCV(LossOfLabels, LossSearch):
     """`KernelLogistic` with kernel and alpha selected by cross-validation.
 
     Parameters
@@ -353,67 +325,4 @@ class KernelLogisticCV(LabelsMixin, LossSearch):
     ['in', 'out']
     """
 
-    def __init__(
-        self,
-        kernels: Any = "gaussian",
-        alphas: AlphaLike = None,
-        *,
-        cv: SplitsLike = None,
-        repeats: int = 1,
-        exact: bool = False,
-        scoring: ScoringLike = None,
-        fit_intercept: bool = False,
-        class_weight: ClassWeight = None,
-        rule: str = "best",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
-
-    def _targets(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Array, Array, Array, Classes | None]:
-        targets = Targets.read(self, y, as_sample_weight(sample_weight, X))
-        classes = targets.classes
-        if classes is None:
-            raise InputError(sentence(f"y of {type(self).__name__}", "labels", "numbers"))
-        self.classes_ = classes.labels
-        _, numbers = label_loss(len(classes.labels), classes.numbers)
-        return numbers, np.asarray(y), weights_of(self, X, targets.weights), classes
-
-    def _loss(self, y: Array, weights: Array, K: Array, classes: Classes | None) -> Loss:
-        return label_loss(len(self.classes_), y.astype(np.intp))[0]
-
-    def _model(self, alpha: float, loss: Loss) -> KernelLogistic:
-        how = {"fit_intercept": self.fit_intercept, "class_weight": self.class_weight}
-        return KernelLogistic(alpha, kernel=self.best_kernel_, **how)
-
-    def decision_function(self, X: XLike) -> Array:
-        """Decision values of the best candidate, as `KernelLogistic.decision_function`.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-        """
-        check_is_fitted(self, "best_estimator_")
-        self.check_data(X, reset=False)
-        return np.asarray(self.best_estimator_.decision_function(X))
-
-    def predict_proba(self, X: XLike) -> Array:
-        """Probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-        """
-        check_is_fitted(self, "best_estimator_")
-        self.check_data(X, reset=False)
-        return np.asarray(self.best_estimator_.predict_proba(X))
+    _model = KernelLogistic

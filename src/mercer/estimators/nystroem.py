@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import check_alpha
 from mercer.data.folds import check_names
-from mercer.data.rows import AlphaLike, Array, File, PerRow, Rows, Seed, XLike, YLike
-from mercer.errors import InputError, SingularSystemWarning, sentence, warn
-from mercer.estimators.base import store, warn_if_not_mercer
+from mercer.data.rows import AlphaLike, Array, PerRow, Rows, XLike, YLike
+from mercer.errors import InputError, SingularSystemWarning, refuse_if, sentence, warn
+from mercer.estimators.base import warn_if_not_mercer
 from mercer.estimators.nystroem_base import (
     StreamingEstimator,
     new_blocks,
@@ -35,22 +35,27 @@ from mercer.selection.removals import label_numbers
 from mercer.solvers.landmarks import Features
 from mercer.solvers.plan import digits_left
 from mercer.solvers.problem import Problem
-from mercer.streaming.models import SUMMED, Moments
+from mercer.streaming.models import SUMMED, Models, Moments
 from mercer.streaming.scores import class_counts
 from mercer.streaming.search import StreamedSearch, StreamPlan
-from mercer.streaming.sums import FoldSums, State
+from mercer.streaming.sums import State
 from mercer.text import counted, round_numbers, text_below
 
 
+@dataclass(eq=False, repr=False)
 class NystroemCore(StreamingEstimator):
     """A ridge on the features of landmarks, from sums over the rows."""
 
-    kernel_: Kernel
-    landmarks_: Array
-    _dual: Array
-    _intercept: Array
-    _search: StreamedSearch
-    _state: State
+    alpha: AlphaLike = 1.0
+    _: KW_ONLY
+    kernel: Any = "gaussian"
+
+    kernel_: Kernel = field(init=False)
+    landmarks_: Array = field(init=False)
+    _dual: Array = field(init=False)
+    _intercept: Array = field(init=False)
+    _search: StreamedSearch = field(init=False)
+    _state: State = field(init=False)
 
     def _html_repr(self) -> str:
         diagram = super()._html_repr()
@@ -58,101 +63,43 @@ class NystroemCore(StreamingEstimator):
             return str(diagram)
         return text_below(diagram, f"{round_numbers(repr(self.kernel_))}, {counted(len(self.landmarks_), 'landmark')}")
 
-    def __init__(
-        self,
-        alpha: AlphaLike = 1.0,
-        *,
-        kernel: Any = "gaussian",
-        landmarks: Any = None,
-        method: str = "pivoted",
-        fit_intercept: bool = False,
-        time_budget: float = 120.0,
-        backend: Any = None,
-        checkpoint: File = None,
-        block_rows: Any = None,
-        random_state: Seed = 0,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
-
-    def _kernels(self) -> list[Any]:
-        return [self.kernel]
-
     def _resolve_kernels(self, rows: Rows, problem: Problem) -> list[Kernel]:
+        """The candidates, from a sample of rows and their targets."""
         kernel = resolve(type(self).__name__, self.kernel, rows.width)
         warn_if_not_mercer(kernel)
         return [spread_widths(kernel, rows) if isinstance(self.kernel, str) else kernel]
 
     def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
+        """The alphas for n rows and so many targets, from a sample of rows."""
         return check_alpha(type(self).__name__, self.alpha, targets)
 
     # -- fitting ----------------------------------------------------------------------------------
-
-    def _solve(self, work: FoldSums, state: State) -> None:
-        """The model from the sums, which are kept as they are for rows that may come."""
-        owner = type(self).__name__
-        weight = float(state["weights"].sum())
-        if not weight > 0:
-            raise InputError(f"sample_weight of {owner} must be positive for at least one row; got only zeros.")
-        alphas = check_alpha(owner, self.alpha, len(work.targets.offset))
-        moments = Moments.read(work, {name: array.copy() for name, array in state.items()}, 0)
-        ladder, places = np.unique(alphas, return_inverse=True)
-        system, features = moments.without(), work.sides[0].features
-        models = system.solve(ladder)
-        targets = np.arange(len(alphas))
-        condition = float(np.maximum(system.condition(ladder), moments.loss_of_digits(system, ladder, models)).max())
-        self.hold(
-            features, models.weights[places, :, targets].T, models.intercept[places, targets], alphas,
-            int(state["rows"].sum()), condition, one_target=self._one_target,
-        )  # fmt: skip
-        if self._as_fitted["landmarks"] is not None:
-            warn_if_landmarks_lost(owner, features)
-        if models.rank < len(models.weights[0]) and ladder[0] == 0:
-            warn(
-                f"The system of {owner} has rank {models.rank} of {len(models.weights[0])}; the minimum-norm "
-                "solution was used. A positive alpha makes it unique.",
-                SingularSystemWarning,
-            )
-        else:
-            warn_if_ill(owner, self.condition_, of="predictions", digits=self.digits_)
 
     @property
     def digits_(self) -> float:
         """Decimal digits of predictions that are correct."""
         return digits_left(SUMMED * self.condition_)
 
-    def hold(
-        self,
-        features: Features,
-        weights: Array,
-        intercept: Array,
-        alphas: Array,
-        rows: int,
-        condition: float,
-        *,
-        one_target: bool,
-    ) -> None:
-        """Keep a solution: what predictions need, and what is known of it.
+    def hold(self, features: Features, models: Models, ladder: Array, places: Array, *, one_target: bool) -> None:
+        """Keep what predictions need.
 
         Parameters
         ----------
         features : Features
             Kernel and landmarks.
-        weights, intercept : ndarray
-            Of the features, one column per target.
-        alphas : ndarray of shape (n_targets,)
-            By which they were found.
-        rows : int
-            How many rows were summed.
-        condition : float
-            A bound of the condition number of the system.
+        models : Models
+            One for each alpha of a ladder.
+        ladder, places : ndarray
+            The alphas, and which of them each target has.
         one_target : bool
             Whether predictions have no axis for targets.
         """
+        targets = np.arange(len(places))
         self.kernel_, self.landmarks_ = features.kernel, features.landmarks
-        self._dual = np.ascontiguousarray(features.coefficients(np.ascontiguousarray(weights)))
-        self._intercept = np.array(intercept, dtype=np.float64)
-        self._alphas, self.n_rows_, self.condition_, self._one_target = alphas, rows, condition, one_target
+        weights = np.ascontiguousarray(models.weights[places, :, targets].T)
+        self._dual = np.ascontiguousarray(features.coefficients(weights))
+        self._intercept = models.intercept[places, targets]
+        self._alphas, self._one_target = ladder[places], one_target
 
     def explain(
         self, X: XLike, y: YLike = None, sample_weight: PerRow = None, rates: Rates | None = None
@@ -171,24 +118,62 @@ class NystroemCore(StreamingEstimator):
         StreamPlan
             Prints as a table.
         """
-        fresh = copy.copy(self)  # so that nothing looks fitted that is not
-        return fresh._settle(fresh._open(X, y, sample_weight))[0].plan(rates)  # noqa: SLF001 - a copy of itself
+        # of a copy, so that nothing looks fitted that is not
+        return copy.copy(self).prepare(X, y, sample_weight)[0].plan(rates)
+
+    def fit(self, X: XLike, y: YLike = None, sample_weight: PerRow = None) -> Self:
+        """Draw landmarks, read all rows once, and solve; for a classifier one more pass may find the labels.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
+            Rows: a table in memory; the path of a .npy, .csv, .tsv or .parquet file or of a folder of Parquet files; or
+            blocks (X, y) or (X, y, weights), as something that can be iterated over again or a function that returns
+            an iterator. The columns of a CSV or Parquet file that are not all numbers are encoded by a `TableEncoder`.
+        y : array-like, column name or list of them, path or None
+            Targets, or labels; None where blocks bring their own.
+        sample_weight : float, array-like, column name or path, default=None
+            Weights of the squared errors.
+
+        Returns
+        -------
+        self
+        """
+        self._known: Array | None = None  # labels that were given to partial_fit
+        return self._fit_pass(X, y, sample_weight, more=False)
 
     def _fit_pass(self, X: XLike, y: YLike, sample_weight: PerRow, *, more: bool) -> Self:
-        self._begin()
-        source = self._open(X, y, sample_weight)
         with np.errstate(under="ignore"):
-            search, _ = self._settle(source, more=more)
+            search, _ = self.prepare(X, y, sample_weight, more=more)
             kept = ("landmarks", "method", "kernel", "fit_intercept")
             self.plan_, self._as_fitted = search.plan(), {name: getattr(self, name) for name in kept}
             needed, count = self.plan_.bytes, self.plan_.landmarks[0]
             promise(needed, f"{type(self).__name__} with {count} landmarks", "Use fewer landmarks.")
-            self._one_target = source.targets_1d
+            self._one_target = search.source.targets_1d
             self._finish(search, search.sums())
         return self
 
     def _finish(self, search: StreamedSearch, state: State) -> None:
-        self._solve(search.work([0]), state)
+        """The model from the sums, which are kept as they are for rows that may come."""
+        owner, work = type(self).__name__, search.work([0])
+        weights_left = float(state["weights"].sum()) > 0
+        refuse_if(not weights_left, f"sample_weight of {owner}", "positive for at least one row", "only zeros")
+        alphas = check_alpha(owner, self.alpha, len(work.targets.offset))
+        moments = Moments.read(work, {name: array.copy() for name, array in state.items()}, 0)
+        ladder, places = np.unique(alphas, return_inverse=True)
+        system, features = moments.without(), work.sides[0].features
+        models = system.solve(ladder)
+        condition = np.maximum(system.condition(ladder), moments.loss_of_digits(system, ladder, models)).max()
+        self.hold(features, models, ladder, places, one_target=self._one_target)
+        self.n_rows_, self.condition_ = int(state["rows"].sum()), float(condition)
+        if self._as_fitted["landmarks"] is not None:
+            warn_if_landmarks_lost(owner, features)
+        if models.rank < len(models.weights[0]) and ladder[0] == 0:
+            rank = f"The system of {owner} has rank {models.rank} of {len(models.weights[0])}"
+            words = f"{rank}; the minimum-norm solution was used. A positive alpha makes it unique."
+            warn(words, SingularSystemWarning)
+        else:
+            warn_if_ill(owner, self.condition_, of="predictions", digits=self.digits_)
         self._search, self._state = search, state
         self.publish()
 
@@ -202,32 +187,29 @@ class NystroemCore(StreamingEstimator):
         return table[:, 0] if not self._classifies and self._one_target else table
 
     def _add_rows(self, X: XLike, y: YLike, sample_weight: PerRow) -> Self:
-        """Add rows to the sums."""
+        """Add rows to the sums, or begin with them."""
+        if not hasattr(self, "_dual"):
+            return self._fit_pass(X, y, sample_weight, more=True)
         if not hasattr(self, "_state"):
-            raise InputError(
-                f"partial_fit of {type(self).__name__} is not available after load or after a search, because the "
-                "sums that it would update are not stored. Call fit on all rows, with landmarks=model.landmarks_."
-            )
-        source, work = self._open(X, y, sample_weight, reset=False), self._search.work([0])
+            words = f"partial_fit of {type(self).__name__} is not available after load or after a search"
+            way_out = "Call fit on all rows, with landmarks=model.landmarks_."
+            raise InputError(f"{words}, because the sums that it would update are not stored. {way_out}")
+        owner, work = type(self).__name__, self._search.work([0])
+        source = self._open(X, y, sample_weight, reset=False)
         if not self._classifies and source.targets != len(work.targets.offset):
             must_be = f"{len(work.targets.offset)}, as in the first fit"
             raise InputError(sentence("The number of targets", must_be, source.targets))
-        self._refuse_another()
-        search = replace(self._search, source=source, checkpoint=None)
-        # added to the new sums, so that the old ones are still there if these will not do
-        with np.errstate(under="ignore"):
-            self._finish(search, work.merge(search.sums(), self._state))
-        return self
-
-    def _refuse_another(self) -> None:
-        """Sums are of one kernel and its landmarks, with an intercept or without; only alpha may change."""
-        owner = type(self).__name__
-        for name, before in self._as_fitted.items():
+        for name, before in self._as_fitted.items():  # sums are of one kernel and its landmarks; only alpha may change
             now = getattr(self, name)
             if now is not before and not np.array_equal(now, before):
                 got = repr(now) if np.ndim(now) == 0 else f"another table of shape {np.shape(now)}"
                 must_be = "the same as in the first fit" + (f", {before!r}" if np.ndim(before) == 0 else "")
                 raise InputError(sentence(f"{name} of {owner}", must_be, got, "Call fit to start again."))
+        search = replace(self._search, source=source, checkpoint=None)
+        # added to the new sums, so that the old ones are still there if these will not do
+        with np.errstate(under="ignore"):
+            self._finish(search, work.merge(search.sums(), self._state))
+        return self
 
     # -- prediction -------------------------------------------------------------------------------
 
@@ -239,8 +221,29 @@ class NystroemCore(StreamingEstimator):
             self.kernel_.check(features.rows(rows))
             yield features.times(rows, self._dual) + self._intercept
 
-    def _values(self, X: XLike) -> Array:
-        return np.concatenate(list(self._value_blocks(X)))
+    def predict_blocks(self, X: XLike) -> Iterator[Array]:
+        """Predictions, numbers or labels, that do not fit in memory: those of one block of rows after the other.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
+            New rows.
+
+        Yields
+        ------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import NystroemRidge
+        >>> X = np.linspace(0.0, 6.0, 40_000)[:, None]
+        >>> model = NystroemRidge(landmarks=20).fit(X, np.sin(X[:, 0]))
+        >>> [len(values) for values in model.predict_blocks(X)]
+        [32768, 7232]
+        """
+        for values in self._value_blocks(X):
+            yield np.asarray(self.classes_[label_numbers(values)]) if self._classifies else self._out(values)
 
 
 class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ignore[misc]
@@ -323,26 +326,6 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
     array([0.841])
     """
 
-    def fit(self, X: XLike, y: YLike = None, sample_weight: PerRow = None) -> Self:
-        """Draw landmarks, read all rows once, and solve.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
-            Rows: a table in memory; the path of a .npy, .csv, .tsv or .parquet file or of a folder of Parquet files; or
-            blocks (X, y) or (X, y, weights), as something that can be iterated over again or a function that returns
-            an iterator. The columns of a CSV or Parquet file that are not all numbers are encoded by a `TableEncoder`.
-        y : array-like, column name or list of them, path or None
-            Targets; None where blocks bring their own.
-        sample_weight : float, array-like, column name or path, default=None
-            Weights of the squared errors.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit_pass(X, y, sample_weight, more=False)
-
     def partial_fit(self, X: XLike, y: YLike = None, sample_weight: PerRow = None) -> Self:
         """Add rows: the model is what `fit` to all of them together, with the same landmarks, would have given.
 
@@ -369,49 +352,7 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         >>> bool(np.abs(pieces.predict(X) - whole.predict(X)).max() < 1e-9)
         True
         """
-        if not hasattr(self, "_dual"):
-            return self._fit_pass(X, y, sample_weight, more=True)
         return self._add_rows(X, y, sample_weight)
-
-    def predict(self, X: XLike) -> Array:
-        """Predict, block by block; only the predictions are held.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
-            New rows. Of a file or a Dask DataFrame the columns of training are taken by name, others are left alone.
-            A DataFrame in memory must have these columns alone, in the same order, as everywhere in scikit-learn; after
-            a fit to a file of mixed columns, it or a dict of columns is read as a file is.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_targets)
-        """
-        return self._out(self._values(X))
-
-    def predict_blocks(self, X: XLike) -> Iterator[Array]:
-        """Predictions that do not fit in memory: those of one block of rows after the other.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
-            New rows.
-
-        Yields
-        ------
-        ndarray of shape (n_rows,) or (n_rows, n_targets)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from mercer import NystroemRidge
-        >>> X = np.linspace(0.0, 6.0, 40_000)[:, None]
-        >>> model = NystroemRidge(landmarks=20).fit(X, np.sin(X[:, 0]))
-        >>> [len(values) for values in model.predict_blocks(X)]
-        [32768, 7232]
-        """
-        for values in self._value_blocks(X):
-            yield self._out(np.asarray(values))
 
 
 class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
@@ -453,24 +394,7 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
     """
 
     _classifies: ClassVar[bool] = True
-    _known: Array | None = None
-
-    def fit(self, X: XLike, y: YLike = None, sample_weight: PerRow = None) -> Self:
-        """Find the labels, draw landmarks, read all rows once, and solve.
-
-        Parameters
-        ----------
-        X, sample_weight
-            As for `NystroemRidge`.
-        y : array-like of shape (n_samples,), column name, path or None
-            Labels of at least two classes; None where blocks bring their own.
-
-        Returns
-        -------
-        self
-        """
-        self._known = None
-        return self._fit_pass(X, y, sample_weight, more=False)
+    predict = NystroemCore.predict  # block by block
 
     def partial_fit(self, X: XLike, y: YLike = None, classes: Any = None, sample_weight: PerRow = None) -> Self:
         """Add rows: the model is what `fit` to all of them together, with the same landmarks, would have given.
@@ -491,17 +415,18 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
             if names is not None and not np.array_equal(names, self.classes_):
                 must_be = "None, or the labels of the first call"
                 raise InputError(sentence(f"classes of {type(self).__name__}", must_be, repr(classes)[:60]))
-            return self._add_rows(X, y, sample_weight)
-        self._known = names
-        return self._fit_pass(X, y, sample_weight, more=True)
+        else:
+            self._known = names
+        return self._add_rows(X, y, sample_weight)
 
-    def _solve(self, work: Any, state: State) -> None:
+    def _finish(self, search: StreamedSearch, state: State) -> None:
+        classes = search.first.targets.classes  # type: ignore[union-attr]
         if self._known is None:  # labels that were promised may still come
-            counts = class_counts(state["sums"], state["weights"], len(work.targets.classes)).sum(axis=0)
+            counts = class_counts(state["sums"], state["weights"], len(classes)).sum(axis=0)
             counts[counts <= 1e-9 * max(float(counts.max()), 1e-300)] = 0.0  # what is left of none is rounding
-            refuse_one_class(type(self).__name__, work.targets.classes, counts)
-        super()._solve(work, state)
-        self.classes_ = work.targets.classes
+            refuse_one_class(type(self).__name__, classes, counts)
+        super()._finish(search, state)
+        self.classes_ = classes
 
     def decision_function(self, X: XLike) -> Array:
         """Regression on the labels: positive for the second of two classes, or one column per class.
@@ -515,34 +440,5 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
-        values = self._values(X)
+        values = np.concatenate(list(self._value_blocks(X)))
         return values[:, 0] if len(self.classes_) == 2 else values
-
-    def predict(self, X: XLike) -> Array:
-        """The label with the largest decision value.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        return np.concatenate(list(self.predict_blocks(X)))
-
-    def predict_blocks(self, X: XLike) -> Iterator[Array]:
-        """Labels of one block of rows after the other.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
-            New rows.
-
-        Yields
-        ------
-        ndarray of shape (n_rows,)
-        """
-        for values in self._value_blocks(X):
-            yield np.asarray(self.classes_[label_numbers(values)])

@@ -6,8 +6,8 @@ import copy
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,13 +15,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.data.checks import KeywordHints
-from mercer.data.rows import Array, Estimator, PerRow, Rows, Seed, XLike, YLike
+from mercer.data.rows import Array, Estimator, File, PerRow, Rows, Seed, XLike, YLike
 from mercer.errors import IllConditionedWarning, InputError, nearest, refuse_if, sentence, warn
-from mercer.estimators.base import forget, set_kernel_params
+from mercer.estimators.base import forget, listed_kernels, set_kernel_params
 from mercer.estimators.inputs import as_sample_weight, check_arrays
 from mercer.estimators.parameters import is_positive_only, is_whole, validate
 from mercer.estimators.targets import refuse_one_class
 from mercer.kernels import Kernel
+from mercer.kernels.tiles import blocks
 from mercer.runtime.passes import check_backend, run_pass
 from mercer.selection.ladders import warn_of_scales
 from mercer.selection.scoring import resolve_scoring
@@ -44,11 +45,37 @@ _FEW_LOST = 0.05  # share of the landmarks
 _FLOATS = [np.float64, np.float32]  # types of numbers that are read as they are
 _ENDLESS = 10**9  # rows, where more may come
 
+SearchOf: TypeAlias = Callable[[list[Kernel], Array], StreamedSearch]  # makes the same search of other candidates
 
-class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
-    """What all estimators on landmarks share: how landmarks are drawn and how a table is read."""
+
+class NumericEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
+    """An estimator with one or many kernels for rows of numbers."""
 
     set_params = set_kernel_params
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = any(map(is_positive_only, self.given_kernels()))
+        return tags
+
+    def given_kernels(self) -> list[Any]:
+        """The kernels that were given, one or many."""
+        return listed_kernels(self.kernels if hasattr(self, "kernels") else self.kernel)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class StreamingEstimator(NumericEstimator):
+    """What all estimators on landmarks share: how landmarks are drawn and how a table is read."""
+
+    landmarks: Any = None
+    method: str = "pivoted"
+    fit_intercept: bool = False
+    time_budget: float = 120.0
+    backend: Any = None
+    checkpoint: File = None
+    block_rows: Any = None
+    random_state: Seed = 0
+    verbose: int = 0
 
     _classifies: ClassVar[bool] = False
 
@@ -60,28 +87,29 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         fresh.backend = self.backend
         return fresh
 
-    def _kernels(self) -> list[Any]:
-        """The kernels given, one or many."""
-        raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = any(is_positive_only(kernel) for kernel in self._kernels())
-        return tags
-
-    def _begin(self) -> None:
-        """Forget what an earlier fit found."""
-        forget(self)
-        for name in ("_state", "_search", "_dual"):
-            self.__dict__.pop(name, None)
-
     def _validate(self) -> None:
         check_backend(self.backend)
         validate(self)
-        if self.checkpoint is not None and not is_whole(self.random_state):
-            what, got = f"random_state of {type(self).__name__}", repr(self.random_state)[:40]
-            way_out = "Without a seed the next run would draw other landmarks and folds, and could not resume."
-            raise InputError(sentence(what, "an integer when checkpoint is given", got, way_out))
+        seedless = self.checkpoint is not None and not is_whole(self.random_state)
+        what, got = f"random_state of {type(self).__name__}", repr(self.random_state)[:40]
+        way_out = "Without a seed the next run would draw other landmarks and folds, and could not resume."
+        refuse_if(seedless, what, "an integer when checkpoint is given", got, way_out)
+
+    def predict(self, X: XLike) -> Array:
+        """Predict numbers, or labels, block by block; only the predictions are held.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
+            New rows. Of a file or a Dask DataFrame the columns of training are taken by name, others are left alone.
+            A DataFrame in memory must have these columns alone, in the same order, as everywhere in scikit-learn; after
+            a fit to a file of mixed columns, it or a dict of columns is read as a file is.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+        """
+        return np.concatenate(list(self.predict_blocks(X)))
 
     def _names(self) -> tuple[str, ...] | None:
         """The names of the numbers that kernels see: columns of X, or those that the encoder makes of them."""
@@ -93,72 +121,81 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """About how many candidates there are, before any row is read."""
         return 1
 
-    def _resolve_kernels(self, rows: Rows, problem: Problem) -> list[Kernel]:
-        """The candidates, from a sample of rows and their targets."""
-        raise NotImplementedError
-
-    def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
-        """The alphas for n rows and so many targets, from a sample of rows."""
-        raise NotImplementedError
-
     def _open(
         self, X: XLike, y: YLike, weights: PerRow = None, groups: PerRow = None, *, reset: bool = True, least: int = 1
     ) -> Source:
-        """X and y as a source; the estimator gets, or is held to, the number and names of columns."""
+        """X and y as a source; the estimator gets, or is held to, the number and names of columns.
+
+        `reset`: of a new fit, which forgets what an earlier one found.
+        """
         labels = self._classifies
         if reset:
-            self.__dict__.pop("encoder_", None)
+            forget(self)
+            for name in ("_state", "_search", "_dual"):
+                self.__dict__.pop(name, None)
+            self._validate()  # before the table is read
         encoder = getattr(self, "encoder_", None)
         if isinstance(X, str | os.PathLike) and is_named_table(table_path(os.fspath(X))):
             encoded = _open_encoded(self, X, RolesGiven(y, weights, groups, labels), encoder, reset=reset)
             if encoded is not None:
                 return encoded
+        stream = encoder is None and is_stream(X, y)
         if encoder is not None:
-            table = np.concatenate(list(_encoded_blocks(self, X, encoder)))
-            return as_source(table, y, sample_weight=weights, groups=groups, labels=labels)
-        if is_stream(X, y):
-            source = as_source(X, y, sample_weight=weights, groups=groups, labels=labels)
+            X = np.concatenate(list(_encoded_blocks(self, X, encoder)))
+        elif not stream:
+            X, y = check_arrays(self, X, y, dtype=_FLOATS, reset=reset, ensure_min_samples=least)
+            if labels:
+                check_classification_targets(y)
+            weights = as_sample_weight(weights, X)
+        source = as_source(X, y, sample_weight=weights, groups=groups, labels=labels)
+        if stream:
             need_targets(self, source.targets)
             check_columns(self, source, reset=reset)
-            return source
-        table, truth = check_arrays(self, X, y, dtype=_FLOATS, reset=reset, ensure_min_samples=least)
-        if labels:
-            check_classification_targets(truth)
-        weights = as_sample_weight(weights, table)
-        return as_source(table, truth, sample_weight=weights, groups=groups, labels=labels)
+        return source
 
     def _find_labels(self, source: Source) -> LabelLosses:
         """The classes: those given to `partial_fit`, or those that a pass finds."""
-        given = getattr(self, "_known", None)
-        if given is None:
-            given = run_pass(source, FindDistinct(), at_once=_READ_AT_ONCE, backend=self.backend)["distinct"]
-        refuse_one_class(type(self).__name__, given, np.ones(len(given)))
-        return LabelLosses(given)
+        labels = getattr(self, "_known", None)
+        if labels is None:
+            labels = run_pass(source, FindDistinct(), at_once=_READ_AT_ONCE, backend=self.backend)["distinct"]
+        refuse_one_class(type(self).__name__, labels, np.ones(len(labels)))
+        return LabelLosses(labels)
 
-    def _settle(
-        self, source: Source, folds: int = 1, *, more: bool = False
-    ) -> tuple[StreamedSearch, Callable[[list[Kernel], Array], StreamedSearch]]:
-        """Everything that the passes need, from a sample of rows; `more` rows may come later.
+    def prepare(
+        self, X: XLike, y: YLike, sample_weight: PerRow, groups: PerRow = None, *, more: bool = False
+    ) -> tuple[StreamedSearch, SearchOf]:
+        """Open a table and find everything that the passes need, as `fit` does; forgets an earlier fit.
 
-        Beside the search, a function that makes the same search of other kernels and alphas.
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As for `fit`.
+        more : bool, default=False
+            Whether further rows may come later.
+
+        Returns
+        -------
+        search : StreamedSearch
+            Of all candidates.
+        search_of : callable
+            Makes the same search of other kernels and alphas.
         """
-        self._validate()
-        owner = type(self).__name__
+        source = self._open(X, y, sample_weight, groups, least=2 if hasattr(self, "cv") else 1)
+        owner, folds = type(self).__name__, int(getattr(self, "cv", 1))
         choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
         sample = draw_sample(source, choice, self._kernel_count(), folds, seed, self.backend)
         n, rows = int(source.rows or 0), Rows(sample.X, self._names())
         ranked = rank_words(source, sample, folds, seed, self.backend) if folds > 1 else None
         targets: SummedTargets = self._find_labels(source) if self._classifies else numbers_of(sample)
-        Y = None if sample.Y is None else targets.table(sample.Y)
-        problem = Problem(np.zeros((len(rows), 1)) if Y is None else Y, sample.weights, bool(self.fit_intercept))
-        kernels = self._resolve_kernels(rows, problem)
+        Y = np.zeros((len(rows), 1)) if sample.Y is None else targets.table(sample.Y)
+        problem = Problem(Y, sample.weights, bool(self.fit_intercept))
+        kernels: list[Kernel] = self._resolve_kernels(rows, problem)
         for kernel in kernels:
-            if kernel.kind in ("gram", "objects"):
-                way_out = "Use KernelRidge for this kernel."
-                raise InputError(sentence(f"kernel of {owner}", "a kernel for numeric rows", repr(kernel), way_out))
+            what, way_out = f"kernel of {owner}", "Use KernelRidge for this kernel."
+            refuse_if(kernel.kind in ("gram", "objects"), what, "a kernel for numeric rows", repr(kernel), way_out)
             kernel.check(rows)
         warn_of_scales(kernels, rows)
-        alphas = self._resolve_alphas(kernels, rows, n, len(targets.offset))
+        alphas: Array = self._resolve_alphas(kernels, rows, n, len(targets.offset))
         count, intercept = choice.count(n, len(kernels), folds), bool(self.fit_intercept)
         expected = _ENDLESS if more else n
         scoring = resolve_scoring(getattr(self, "scoring", None), classifier=self._classifies)
@@ -183,9 +220,7 @@ def is_stream(X: XLike, y: YLike = None) -> bool:
         return isinstance(y, str) or (isinstance(y, list) and bool(y) and all(isinstance(name, str) for name in y))
     if isinstance(X, list | tuple):
         return bool(X) and isinstance(X[0], tuple) and np.ndim(X[0][0]) == 2
-    if hasattr(X, "shape") or hasattr(X, "__array__"):
-        return False
-    return callable(X) or hasattr(X, "__iter__")
+    return not (hasattr(X, "shape") or hasattr(X, "__array__")) and (callable(X) or hasattr(X, "__iter__"))
 
 
 def _open_encoded(
@@ -233,23 +268,17 @@ def check_columns(estimator: Estimator, source: Source, *, reset: bool) -> None:
     known = getattr(estimator, "feature_names_in_", None)
     if known is not None and source.names is not None:
         for place, (name, wanted) in enumerate(zip(source.names, known, strict=True)):
-            if name != wanted:
-                must_be, way_out = f"{wanted!r}, as in the first fit", "Use the columns in the same order."
-                raise InputError(sentence(f"Column {place} of X", must_be, repr(name), way_out))
+            must_be, way_out = f"{wanted!r}, as in the first fit", "Use the columns in the same order."
+            refuse_if(name != wanted, f"Column {place} of X", must_be, repr(name), way_out)
 
 
 def new_blocks(estimator: Estimator, X: XLike) -> Iterator[Array]:
     """Rows to predict, block by block, their columns in the order of training."""
     encoder = getattr(estimator, "encoder_", None)
-    if encoder is not None:
+    if encoder is not None or not is_stream(X):
         for table in _encoded_blocks(estimator, X, encoder):
-            for start in range(0, len(table), PREDICTED_AT_ONCE):
-                yield table[start : start + PREDICTED_AT_ONCE]
-        return
-    if not is_stream(X):
-        table = check_arrays(estimator, X, dtype=_FLOATS, reset=False)
-        for start in range(0, len(table), PREDICTED_AT_ONCE):
-            yield np.ascontiguousarray(table[start : start + PREDICTED_AT_ONCE], dtype=np.float64)
+            for part in blocks(len(table), PREDICTED_AT_ONCE):
+                yield np.ascontiguousarray(table[part], dtype=np.float64)
         return
     source = as_source(X)
     names, places = getattr(estimator, "feature_names_in_", None), None
@@ -264,8 +293,11 @@ def new_blocks(estimator: Estimator, X: XLike) -> Iterator[Array]:
         yield block.X if places is None else np.ascontiguousarray(block.X[:, places])
 
 
-def _encoded_blocks(estimator: Estimator, X: XLike, encoder: TableEncoder) -> Iterator[Array]:
-    """New rows of a file or a table in memory, encoded."""
+def _encoded_blocks(estimator: Estimator, X: XLike, encoder: TableEncoder | None) -> Iterator[Array]:
+    """New rows of a file or a table in memory, encoded; without an encoder a table as it is."""
+    if encoder is None:
+        yield check_arrays(estimator, X, dtype=_FLOATS, reset=False)
+        return
     if isinstance(X, str | os.PathLike):
         yield from encode_new(str(table_path(os.fspath(X))), encoder)
         return
@@ -290,7 +322,7 @@ def landmark_choice(estimator: Estimator, columns: int) -> LandmarkChoice:
         given = encoder.transform(columns_for(encoder, given))
     names, must_be = getattr(estimator, "feature_names_in_", None), f"rows of {columns} finite numbers, as X has"
     if names is not None and hasattr(given, "columns"):  # in the order of X
-        there = [str(name) for name in given.columns]
+        there = list(map(str, given.columns))
         missing = [name for name in names if name not in there]
         if missing:
             raise InputError(f"landmarks of {owner} need the column {missing[0]!r}. {nearest(missing[0], there)}")
@@ -308,12 +340,10 @@ def landmark_choice(estimator: Estimator, columns: int) -> LandmarkChoice:
 def warn_if_landmarks_lost(owner: str, features: Features) -> None:
     """Warn if many landmarks were dropped although they are not copies or combinations of others."""
     if features.lost > _FEW_LOST * features.given:
-        warn(
-            f"{owner} uses {features.count} of {features.given} landmarks: {features.lost} were dropped because "
-            f"their columns in the kernel matrix of {features.kernel!r} are nearly linearly dependent. The landmarks "
-            "used are in landmarks_. Use a smaller width, or landmarks further apart.",
-            IllConditionedWarning,
-        )
+        words = f"{owner} uses {features.count} of {features.given} landmarks: {features.lost} were dropped because"
+        why = f"their columns in the kernel matrix of {features.kernel!r} are nearly linearly dependent."
+        way_out = "The landmarks used are in landmarks_. Use a smaller width, or landmarks further apart."
+        warn(f"{words} {why} {way_out}", IllConditionedWarning)
 
 
 def seed_of(random_state: Seed) -> int:

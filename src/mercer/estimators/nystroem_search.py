@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,11 +12,11 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.folds import Folds
-from mercer.data.rows import AlphaLike, Array, File, PerRow, Rows, ScoringLike, Seed, XLike, YLike
-from mercer.errors import EdgeOfGridWarning, InputError, sentence, warn
-from mercer.estimators.base import is_tuned, listed_kernels, store, warn_if_not_mercer
+from mercer.data.rows import AlphaLike, Array, PerRow, Rows, ScoringLike, XLike, YLike
+from mercer.errors import EdgeOfGridWarning, InputError, refuse_if, warn
+from mercer.estimators.base import is_tuned, warn_if_not_mercer
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
-from mercer.estimators.nystroem_base import StreamingEstimator, seed_of, warn_if_landmarks_lost
+from mercer.estimators.nystroem_base import SearchOf, StreamingEstimator, seed_of, warn_if_landmarks_lost
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.search_core import WORTH_A_WORD, DefaultLadders, keep_choice, warn_if_ill, warn_of_failures
 from mercer.estimators.targets import LabelsMixin
@@ -39,85 +39,56 @@ _TUNED = 3  # candidates from tuning: the best two kernels, and the best one wit
 _ROUNDS = 3  # of extending default ladders, each of which reads all rows again
 
 
+@dataclass(eq=False, repr=False)
 class NystroemSearchCore(DefaultLadders, StreamingEstimator):
     """A search on the features of landmarks."""
 
-    best_estimator_: NystroemRidge | NystroemRidgeClassifier
-    _words: str
+    kernels: Any = "tuned"
+    alphas: AlphaLike = None
+    _: KW_ONLY
+    cv: int = 10
+    nested: bool = False
+    scoring: ScoringLike = None
+    rule: str = "best"
 
-    def __init__(
-        self,
-        kernels: Any = "tuned",
-        alphas: AlphaLike = None,
-        *,
-        cv: int = 10,
-        landmarks: Any = None,
-        method: str = "pivoted",
-        nested: bool = False,
-        scoring: ScoringLike = None,
-        fit_intercept: bool = False,
-        rule: str = "best",
-        time_budget: float = 120.0,
-        backend: Any = None,
-        checkpoint: File = None,
-        block_rows: Any = None,
-        random_state: Seed = 0,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
-
-    def _kernels(self) -> list[Any]:
-        return listed_kernels(self.kernels)
+    best_estimator_: NystroemRidge | NystroemRidgeClassifier = field(init=False)
+    _words: str = field(init=False)
 
     def _kernel_count(self) -> int:
         if is_tuned(self):
             return _TUNED
-        return sum(_FAMILY if isinstance(kernel, str) and "(" not in kernel else 1 for kernel in self._kernels()) or 1
+        named = [isinstance(kernel, str) and "(" not in kernel for kernel in self.given_kernels()]
+        return sum(_FAMILY if each else 1 for each in named) or 1
 
     def _validate(self) -> None:
         super()._validate()
-        least = 3 if self.nested else 2
-        if not is_whole(self.cv, least):
-            way_out = "Splitters are not supported: rows are assigned to folds by a hash."
-            must_be = f"a number of folds of at least {least}"
-            raise InputError(sentence(f"cv of {type(self).__name__}", must_be, repr(self.cv), way_out))
-
+        owner, least = type(self).__name__, 3 if self.nested else 2
+        must_be = f"a number of folds of at least {least}"
+        way_out = "Splitters are not supported: rows are assigned to folds by a hash."
+        refuse_if(not is_whole(self.cv, least), f"cv of {type(self).__name__}", must_be, repr(self.cv), way_out)
         if resolve_scoring(self.scoring, classifier=self._classifies).weighted:
-            owner = type(self).__name__
-            raise InputError(
-                f"scoring of {owner} requests sample_weight; {owner} does not pass sample_weight to scorers. Use a "
-                "scorer without sample_weight."
-            )
+            words = f"scoring of {owner} requests sample_weight; {owner} does not pass sample_weight to scorers."
+            raise InputError(f"{words} Use a scorer without sample_weight.")
 
     def _resolve_kernels(self, rows: Rows, problem: Problem) -> list[Kernel]:
         if not is_tuned(self):
             return resolve_kernels(self.kernels, rows)
-        if not len(problem.used_rows):
-            must_be = "positive for at least one row"
-            raise InputError(sentence(f"sample_weight of {type(self).__name__}", must_be, "only zeros"))
+        what, must_be = f"sample_weight of {type(self).__name__}", "positive for at least one row"
+        refuse_if(not len(problem.used_rows), what, must_be, "only zeros")
         used, some = take_rows(rows, problem, problem.used_rows)
         centred = replace(some, intercept=True).subtract_mean()
         tuned = [kernel for kernel, _ in tuned_kernels(used, centred, seed_of(self.random_state))]
         found = [*tuned[: _TUNED - 1], times_width(tuned[0], 2.0)]
-        return found if self.fit_intercept else [kernel + Constant(self._level(centred)) for kernel in found]
-
-    @staticmethod
-    def _level(centred: Problem) -> float:
-        """Value of the constant kernel that stands for an intercept: the squared mean of y over its variance, about."""
+        if self.fit_intercept:
+            return found
+        # a constant kernel in place of an intercept: about the squared mean of y over its variance
         spread = np.sqrt(np.mean(centred.Y**2, axis=0))
         ratio = np.abs(centred.centre) / np.where(spread > 0, spread, 1.0)
-        return float(np.clip(np.max(ratio) ** 2, 1.0, _LARGEST_LEVEL))
+        level = float(np.clip(np.max(ratio) ** 2, 1.0, _LARGEST_LEVEL))
+        return [kernel + Constant(level) for kernel in found]
 
     def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
         return resolve_alphas(self.alphas, kernels, rows, n)
-
-    def _open_search(
-        self, X: XLike, y: YLike, sample_weight: PerRow, groups: PerRow
-    ) -> tuple[StreamedSearch, Callable[[list[Kernel], Array], StreamedSearch]]:
-        self._begin()
-        self._validate()  # before the table is read
-        source = self._open(X, y, sample_weight, groups, least=2)
-        return self._settle(source, int(self.cv))
 
     def fit(self, X: XLike, y: YLike = None, sample_weight: PerRow = None, groups: PerRow = None) -> Self:
         """Draw landmarks, read all rows once or a few times, and keep the best candidate.
@@ -139,20 +110,15 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         self
         """
         with np.errstate(under="ignore"):
-            search, found, k, a = self._run_search(*self._open_search(X, y, sample_weight, groups))
-            self.best_estimator_ = self._winner(search, found, k, a)
+            search, found = self._run_search(*self.prepare(X, y, sample_weight, groups))
+            self.best_estimator_ = self._winner(search, found)
         if self._classifies:
             self.classes_ = self.best_estimator_.classes_ = search.first.targets.classes  # type: ignore[union-attr]
         self.best_estimator_.publish()
         return self
 
-    def _run_search(
-        self, search: StreamedSearch, search_of: Callable[[list[Kernel], Array], StreamedSearch]
-    ) -> tuple[StreamedSearch, StreamedResult, int, int]:
-        """Run, extend default ladders, choose, and keep what the search has to say.
-
-        Returns the last search, its result, and the numbers of the winning kernel and alpha.
-        """
+    def _run_search(self, search: StreamedSearch, search_of: SearchOf) -> tuple[StreamedSearch, StreamedResult]:
+        """Run, extend default ladders, choose, and keep what is known of the choice; the last search and its result."""
         how = "by hash" if search.first.ranked is None else "dealt in the order of a hash"
         folds = hashed_folds(search.first.folds, f"{search.first.folds} folds {how} (seed {search.first.seed})")
         by_name, by_default = default = self._growing()
@@ -176,19 +142,16 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
                 search = replace(search, checkpoint=again)
         self.plan_ = search.plan()
         keep_choice(self, table, choice, folds)
-        k, a = choice.kernel, choice.alphas[0]
-        self.alpha_ = float(table.alphas[a])
+        k, self.alpha_ = choice.kernel, float(table.alphas[choice.alphas[0]])
         self.digits_ = digits_left(SUMMED * table.worst_condition(choice))
         self.landmark_check_ = landmark_check(found.swept[k], found.totals, search.first.sides[k].features.count)
         self.fold_rows_ = found.totals.rows.astype(np.intp)
         if found.nested is not None:
             self.nested_, self.nested_scores_ = found.nested, found.nested.scores[0]
             self.optimism_ = found.nested.optimism
-        reached = edges_in_words(table, choice, self.folds_, default, default)
-        self._words = self._summarize(reached)
-        given = (not by_name, not by_default)
-        self._warn(found, edges_in_words(table, choice, self.folds_, default, given))
-        return search, found, k, a
+        self._words = self._summarize(edges_in_words(table, choice, folds, default, default))
+        self._warn(found, edges_in_words(table, choice, folds, default, (not by_name, not by_default)))
+        return search, found
 
     def _choose(self, found: StreamedResult, folds: Folds) -> Winner:
         """The best candidate; of default alphas one whose scores have six digits, if there is any."""
@@ -208,38 +171,21 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         if found.failures:
             warn_of_failures(found.table.scoring, found.failures)
 
-    def _winner(self, search: StreamedSearch, found: StreamedResult, k: int, a: int) -> Any:
+    def _winner(self, search: StreamedSearch, found: StreamedResult) -> Any:
         """The best candidate fitted to all rows, from weights that are computed already."""
+        k, a = self.choice_.kernel, self.choice_.alphas[0]
         family = NystroemRidgeClassifier if self._classifies else NystroemRidge
         model = family(self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept, method=self.method)
         for name in ("n_features_in_", "feature_names_in_", "encoder_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
-        final = found.swept[k].final
-        alphas = np.full(final.weights.shape[2], self.alpha_)
-        condition, rows = float(found.swept[k].condition[a]), int(found.totals.rows.sum())
-        model.hold(
-            search.first.sides[k].features, final.weights[a], final.intercept[a], alphas, rows, condition,
-            one_target=search.source.targets_1d,
-        )  # fmt: skip
+        features, swept = search.first.sides[k].features, found.swept[k]
+        places = np.full(len(search.first.targets.offset), a)
+        model.hold(features, swept.final, search.alphas, places, one_target=search.source.targets_1d)
+        model.n_rows_, model.condition_ = int(found.totals.rows.sum()), float(swept.condition[a])
         if self.landmarks is not None and not (is_tuned(self) or self._growing()[0]):
-            warn_if_landmarks_lost(type(self).__name__, search.first.sides[k].features)
+            warn_if_landmarks_lost(type(self).__name__, features)
         return model
-
-    def predict(self, X: XLike) -> Array:
-        """Predict with the best candidate, block by block: numbers, or labels.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_targets)
-        """
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X)
 
     def predict_blocks(self, X: XLike) -> Iterator[Array]:
         """Predictions that do not fit in memory: those of one block of rows after the other.
@@ -273,8 +219,8 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         StreamPlan
             Prints as a table.
         """
-        fresh = copy.copy(self)  # so that nothing looks fitted that is not
-        return fresh._open_search(X, y, sample_weight, groups)[0].plan(rates)  # noqa: SLF001 - a copy of itself
+        # of a copy, so that nothing looks fitted that is not
+        return copy.copy(self).prepare(X, y, sample_weight, groups)[0].plan(rates)
 
     def _html_repr(self) -> str:
         return summary_below(super()._html_repr(), self, "best_estimator_")
@@ -290,20 +236,14 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         return Text(self._words)
 
     def _summarize(self, edges: list[str]) -> str:
-        lines = [
-            str(self.plan_),
-            self.table_.text(self.choice_, self.folds_),
-            f"About {self.digits_:.0f} digits of the best candidate's scores are correct.",
-            str(self.landmark_check_),
-        ]
+        digits = f"About {self.digits_:.0f} digits of the best candidate's scores are correct."
+        lines = [str(self.plan_), self.table_.text(self.choice_, self.folds_), digits, str(self.landmark_check_)]
         if edges:
             lines.append(f"The best candidate is on the edge of the default grid ({' and '.join(edges)} tried).")
         if hasattr(self, "nested_"):
-            lines.append(
-                f"Out-of-sample {self.table_.scoring}: {self.nested_.mean:.4g} +- {self.nested_.standard_error:.2g} "
-                "(one standard error). Cross-validation score of the best candidate: optimistic by "
-                f"{self.optimism_:.2g}."
-            )
+            optimism = f"Cross-validation score of the best candidate: optimistic by {self.optimism_:.2g}."
+            mean, error = f"{self.nested_.mean:.4g}", f"{self.nested_.standard_error:.2g}"
+            lines.append(f"Out-of-sample {self.table_.scoring}: {mean} +- {error} (one standard error). {optimism}")
         return "\n".join(lines)
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from mercer.solvers.problem import Problem, take_rows
 
 _WORTH_A_THREAD = 40_000  # kernel values for the new rows of a cell, on the average: below, threads wait for each other
 _ROUTED = 65_536  # rows that are routed to their cells at a time
+_MARGIN = 0.1  # of the range of the targets, beyond which no cell predicts
 ENOUGH_RESIDUALS = 200  # in one system, for intervals of a width of their own
 
 
@@ -100,9 +101,7 @@ class TrailingBlock(Dual):
         if not potrf(A):
             raise SingularError
 
-        def solve(B: Array) -> Array:
-            return solve_columns(A, B)
-
+        solve = partial(solve_columns, A)
         self.condition = size * largest_eigenvalue(solve, rich_start(len(A)))
         self.set_solution(problem, None, solve)
         block = A[len(A) - count :, len(A) - count :].copy()
@@ -113,9 +112,8 @@ class TrailingBlock(Dual):
 
     def last_residuals(self) -> Array:
         """a_i / P_ii of the last rows; NaN where P_ii is not positive."""
-        good = self.pivots > 0
-        found = self.a[len(self.a) - len(good) :] / np.where(good, self.pivots, 1.0)[:, None]
-        return np.where(good[:, None], found, np.nan)
+        pivots = np.where(self.pivots > 0, self.pivots, np.nan)
+        return np.asarray(self.a[len(self.a) - len(pivots) :] / pivots[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +146,13 @@ class CellProblem:
     splits: Sequence[Split] | None = None
     limits: Array | None = None
 
+    def with_limits(self) -> CellProblem:
+        """With limits that are a tenth of the range of the targets beyond it; one cell alone has none."""
+        if self.partition.cells == 1:
+            return self
+        low, high = (at(self.problem.Y[: len(self.partition.points)], axis=0) for at in (np.min, np.max))
+        return replace(self, limits=np.stack([low - _MARGIN * (high - low), high + _MARGIN * (high - low)]))
+
     def clip(self, values: Array) -> Array:
         """Predictions within the limits."""
         return values if self.limits is None else np.clip(values, *self.limits)
@@ -155,10 +160,8 @@ class CellProblem:
     @cached_property
     def answer_order(self) -> tuple[Array, Array, Array]:
         """Answers (row x mix, flat) in the order of the cells that give them, the ends of each cell; their weights."""
-        parts = [
-            self.partition.answers(np.asarray(self.rows.values[part]) * self.scale, self.mix)
-            for part in blocks(len(self.rows), _ROUTED)
-        ]
+        points = (np.asarray(self.rows.values[part]) * self.scale for part in blocks(len(self.rows), _ROUTED))
+        parts = [self.partition.answers(some, self.mix) for some in points]
         cells, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
         order = np.argsort(cells.ravel(), kind="stable")
         return order, np.searchsorted(cells.ravel()[order], np.arange(self.partition.cells + 1)), weights
@@ -358,20 +361,19 @@ class LocalFit:
         solutions: dict[int, CellSolution] = {}
 
         def solve(cell: int) -> None:
-            mine, system = cells.answered_rows(cell), cells.partition.system(cell, cells.system_rows)
-            old = None if before is None else before.solutions[cell]
-            if (
-                before is not None and old is not None and len(old.held_out) == len(mine)
-                and np.array_equal(before.cells.answered_rows(cell), mine)
-                and np.array_equal(np.sort(old.members), np.sort(system))
-            ):  # fmt: skip
-                solutions[cell] = old
-            else:
-                solutions[cell] = CellSystem(cells, cell, kernel).at(alpha, last=True)
+            old = None if before is None else before.solution_for(cells, cell)
+            solutions[cell] = CellSystem(cells, cell, kernel).at(alpha, last=True) if old is None else old
             step()
 
         run(solve, range(cells.partition.cells))
         return cls(kernel, alpha, cells, [solutions[cell] for cell in range(cells.partition.cells)])
+
+    def solution_for(self, cells: CellProblem, cell: int) -> CellSolution | None:
+        """The solution of a cell if it has, and answers, the same rows among other cells."""
+        old, mine = self.solutions[cell], cells.answered_rows(cell)
+        same = len(old.held_out) == len(mine) and np.array_equal(self.cells.answered_rows(cell), mine)
+        system = cells.partition.system(cell, cells.system_rows)
+        return old if same and np.array_equal(np.sort(old.members), np.sort(system)) else None
 
     @property
     def weights(self) -> Array | None:
@@ -410,11 +412,8 @@ class LocalFit:
 
     def refit_row(self, row: int, split: int | None) -> Array:
         """The held-out prediction of a row, from refits of the cells that answer it; what closed forms must equal."""
-        cells, out = self.cells, np.zeros(len(self.cells.rows), dtype=bool)
-        if split is None:
-            out[row] = True
-        else:
-            out = ~cells.train_marks[split]
+        cells = self.cells
+        out = np.arange(len(cells.rows)) == row if split is None else ~cells.train_marks[split]
         answers, weights = cells.partition.answers(cells.rows.values[[row]] * cells.scale, cells.mix)
         total = np.zeros(cells.problem.Y.shape[1])
         for cell, weight in zip(answers[0], weights[0], strict=True):
@@ -452,9 +451,8 @@ class LocalFit:
 
         def answer(cell: int, new: Rows) -> Array:
             solution = self.solutions[cell]
-            rows = Rows(
-                table.values[solution.members], table.names, self.cells.partition.centres[cell] / self.cells.scale
-            )
+            centre = self.cells.partition.centres[cell] / self.cells.scale
+            rows = Rows(table.values[solution.members], table.names, centre)
             return self.cells.clip(times(self.kernel, new, rows, solution.dual) + solution.constant)
 
         return self._mean_answer(X, answer) + self.cells.problem.centre

@@ -125,66 +125,49 @@ class LocalCandidates:
 
     def search(self, starts: Sequence[tuple[Kernel, float]], alphas: Array | None, *, tuned: bool) -> LocalFit:
         """The best candidate, solved in all cells."""
-        if tuned and alphas is None:
-            self.compare_tuned(starts)
-        else:
-            self.compare(starts, alphas)
+        self.compare(starts, alphas, tuned=tuned and alphas is None)
         best, alpha, _ = self._best()
         found = self.reference
         return found if found is not None and (found.kernel, found.alpha) == (best, alpha) else self._fit(best, alpha)
 
-    def compare(self, starts: Sequence[tuple[Kernel, float]], alphas: Array | None) -> None:
-        """Score kernels with the alphas given, or downhill from the alpha that each begins with."""
-        progress = Progress("comparing candidates", len(starts), self.verbose)
-        for kernel, start in starts:
-            if alphas is None:
-                self._descend(kernel, start)
-            else:
-                score = self.scorer(kernel)
-                for alpha in alphas:
-                    score(float(alpha))
-            if len(starts) > 1:
-                self._set_reference()
-            progress.step()
+    def compare(
+        self, starts: Sequence[tuple[Kernel, float]], alphas: Array | None = None, *, tuned: bool = False
+    ) -> list[tuple[Kernel, float, float]]:
+        """Kernels with their alphas and scores: each with the alphas given, or downhill from the one it begins with.
 
-    def compare_tuned(self, starts: Sequence[tuple[Kernel, float]]) -> list[tuple[Kernel, float, float]]:
-        """Kernels tuned on a sample of rows, with the alphas and scores that they have in cells.
-
-        The first is also tried with twice its widths; if that is better, the others are twice as wide, too.
+        Where they were tuned on a sample of rows, the first one is also tried with wider widths, which the others
+        then begin with.
         """
-        progress = Progress("comparing candidates", len(starts) + 1, self.verbose)
-        found, factor = [], 1.0
+        progress, factor = Progress("comparing candidates", len(starts) + tuned, self.verbose), 1.0
+        best = []
         for place, (kernel, start) in enumerate(starts):
-            best = self._descend(times_width(kernel, factor), start)
-            self._set_reference()
+            best.append(self._score_alphas(times_width(kernel, factor) if tuned else kernel, start, alphas))
+            if self.reference is None and (tuned or len(starts) > 1):  # what later ones are compared with
+                winner, alpha, score = self._best()
+                self.reference = self._fit(winner, alpha)
+                pair = score, self.score_of(self.reference)
+                self.tried = [(tried, alpha, _relative_to(pair, score)) for tried, alpha, score in self.tried]
             progress.step()
-            if place == 0:
-                wider = self._descend(times_width(kernel, _WIDER), best[1])
-                best, factor = (wider, _WIDER) if wider[2] > best[2] else (best, 1.0)
+            if tuned and place == 0:
+                wider = self._score_alphas(times_width(kernel, _WIDER), best[0][1])
+                best, factor = ([wider], _WIDER) if wider[2] > best[0][2] else (best, 1.0)
                 progress.step()
-            found.append(best)
-        return found
+        return best
 
-    def _descend(self, kernel: Kernel, start: float) -> tuple[Kernel, float, float]:
-        """A kernel with the best alpha near `start`, and its score."""
-        score = self.scorer(kernel)
-        alpha = downhill(lambda alpha: -score(alpha), start, ends=(least_alpha(1000), math.inf))
-        return kernel, alpha, next(each[2] for each in reversed(self.tried) if each[:2] == (kernel, alpha))
-
-    def _set_reference(self) -> None:
-        """Solve the best candidate so far in all cells, once: what later ones are compared with."""
-        if self.reference is None:
-            best, alpha, score = self._best()
-            self.reference = self._fit(best, alpha)
-            pair = score, self.score_of(self.reference)
-            self.tried = [(tried, alpha, _relative_to(pair, score)) for tried, alpha, score in self.tried]
+    def _score_alphas(self, kernel: Kernel, start: float, alphas: Array | None = None) -> tuple[Kernel, float, float]:
+        """A kernel with the last of some alphas, or with the best alpha near `start`, and its score."""
+        score, alpha = self.scorer(kernel), start
+        for alpha in () if alphas is None else alphas.tolist():
+            score(alpha)
+        if alphas is None:
+            alpha = downhill(lambda alpha: -score(alpha), start, ends=(least_alpha(1000), math.inf))
+        return next(each for each in reversed(self.tried) if each[:2] == (kernel, alpha))
 
     def _best(self) -> tuple[Kernel, float, float]:
         scored = [each for each in self.tried if not math.isnan(each[2])]
         if not scored:
-            raise InputError(
-                f"All scores are NaN: {self.scoring.name} is not defined for these rows. Use another score."
-            )
+            words = f"All scores are NaN: {self.scoring.name} is not defined for these rows."
+            raise InputError(f"{words} Use another score.")
         return max(scored, key=lambda each: each[2])
 
     def _fit(self, kernel: Kernel, alpha: float) -> LocalFit:
@@ -199,14 +182,13 @@ class LocalCandidates:
 
     def results(self) -> dict[str, Any]:
         """What was tried, as GridSearchCV has it; scores are those of the sampled cells."""
-        scores = np.array([score for _, _, score in self.tried])
-        ranks = np.array([1 + int(np.sum(scores > score)) for score in scores])
+        kernels, alphas, scores = (list(each) for each in zip(*self.tried, strict=True))
         return {
             "params": [{"kernel": kernel, "alpha": alpha} for kernel, alpha, _ in self.tried],
-            "param_kernel": [kernel for kernel, _, _ in self.tried],
-            "param_alpha": np.array([alpha for _, alpha, _ in self.tried]),
-            "mean_test_score": scores,
-            "rank_test_score": ranks,
+            "param_kernel": kernels,
+            "param_alpha": np.array(alphas),
+            "mean_test_score": np.array(scores),
+            "rank_test_score": np.array([1 + sum(other > score for other in scores) for score in scores]),
         }
 
 
@@ -258,7 +240,6 @@ class LocalPlan(Shown):
         return {name.replace("_", " "): [value] for name, value in vars(self).items()}
 
     def __str__(self) -> str:
-        return (
-            f"{self.rows} rows in {self.cells} cells, systems of {self.system_rows} rows: roughly "
-            f"{duration(self.seconds)} in addition to tuning, {readable(self.bytes)} of memory."
-        )
+        head = f"{self.rows} rows in {self.cells} cells, systems of {self.system_rows} rows"
+        cost = f"{duration(self.seconds)} in addition to tuning, {readable(self.bytes)} of memory"
+        return f"{head}: roughly {cost}."

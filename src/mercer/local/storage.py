@@ -13,10 +13,9 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +30,10 @@ from mercer.runtime.disk import SourceStamp, check_path, explain, replacing, wri
 from mercer.streaming.blocks import Block, Source
 
 LEAF_ROWS = 65_536  # rows of a leaf of the first splits, about, and rows that are read at a time
-_PIECE = 2**24  # bytes that are read at a time
 _UNEVEN = 4  # times the rows of a core that the largest one may have
 _STAMP = "fit.txt"  # the fingerprint of the fit that a folder belongs to
 _FORM = 1  # of the partition and of the files; another one is another fit
+Arrays: TypeAlias = dict[str, Array]  # by name
 _TREE = ("columns", "thresholds", "starts", "centres", "low", "high")
 
 
@@ -68,35 +67,14 @@ class MappedRows:
         return np.asarray(self[:], dtype=dtype)
 
 
-@dataclass(frozen=True, eq=False)
-class SortedRows:
-    """Rows in the order of their cells.
-
-    Attributes
-    ----------
-    values : MappedRows
-        The rows.
-    Y, weights, numbers : ndarray of shape (n, t), (n,) or None, and (n,)
-        Targets, weights, and the number that each row has in the table.
-    partition : Partition
-        Splits and cores; row i of these rows is its row i.
-    """
-
-    values: MappedRows
-    Y: Array
-    weights: Array | None
-    numbers: Array
-    partition: Partition
-
-
 def check_folder(path: object, mark: str, what: str = "folder") -> Path:
     """A directory for this fit, made if it is not there; one of another fit, or of other files, is refused.
 
     `what`: the parameter that names it.
     """
     folder, mark = check_path(path, what), f"{version('mercer')} {_FORM} {mark}"
-    if folder.exists() and not folder.is_dir():
-        raise InputError(sentence(f"The {what} {str(folder)!r}", "a directory", "a file", f"Use another {what}."))
+    is_file = folder.exists() and not folder.is_dir()
+    refuse_if(is_file, f"The {what} {str(folder)!r}", "a directory", "a file", f"Use another {what}.")
     with explain(f"The {what} {str(folder)!r} cannot be used"):
         folder.mkdir(parents=True, exist_ok=True)
         held, stamp = [each.name for each in folder.iterdir()], folder / _STAMP
@@ -111,7 +89,7 @@ def check_folder(path: object, mark: str, what: str = "folder") -> Path:
 
 def sort_rows(
     source: Source, sample: Block, scale: Array, sizes: tuple[int, int], folder: Path, step: Callable[[int], None]
-) -> SortedRows:
+) -> tuple[MappedRows, Partition, Array, Array | None, Array]:
     """Write the rows of a table to a folder in the order of their cells, or take what an earlier run has written.
 
     Rows of weight zero are left out.
@@ -128,11 +106,16 @@ def sort_rows(
         Where to.
     step : callable
         Is told how many rows were read.
+
+    Returns
+    -------
+    values, partition : MappedRows, Partition
+        The rows, and their splits and cores.
+    Y, weights, numbers : ndarray of shape (n, t), (n,) or None, and (n,)
+        Targets, weights, and the number that each row has in the table.
     """
     tree, rows, width = folder / "tree.npz", folder / "rows.bin", source.width
-    if tree.exists():
-        arrays = _read_arrays(folder)
-    else:
+    if not tree.exists():
         try:
             arrays = _sort_leaves(source, sample, scale, sizes, rows, step)
         except InputError:  # so that the corrected fit finds an empty folder
@@ -143,17 +126,18 @@ def sort_rows(
             np.savez(file, **arrays)  # type: ignore[arg-type]
         for leaf in folder.glob("leaf-*.bin"):
             leaf.unlink()
+    else:
+        arrays = _read_arrays(folder)
     n = len(arrays["numbers"])
-    columns, thresholds, starts, *around = (arrays[name] for name in _TREE)
     points: Any = MappedRows(rows, (n, width), scale)
-    partition = Partition(points, columns, thresholds, np.arange(n), starts, *around)
+    partition = Partition(points, order=np.arange(n), **{name: arrays[name] for name in _TREE})
     weights = arrays["weights"] if (arrays["weights"] != 1.0).any() else None
-    return SortedRows(MappedRows(rows, (n, width)), arrays["Y"], weights, arrays["numbers"], partition)
+    return MappedRows(rows, (n, width)), partition, arrays["Y"], weights, arrays["numbers"]
 
 
 def _sort_leaves(
     source: Source, sample: Block, scale: Array, sizes: tuple[int, int], path: Path, step: Callable[[int], None]
-) -> dict[str, Array]:
+) -> Arrays:
     """Write the rows in the order of their cells to one file; the tree of splits, and what is known of the rows."""
     known = sample.X if sample.weights is None else sample.X[sample.weights > 0]
     first = max(0, round(math.log2(int(source.rows or 1) / LEAF_ROWS)))
@@ -166,16 +150,7 @@ def _sort_leaves(
     with replacing(path, "folder") as file:
         parts = [_sort_leaf(np.fromfile(leaf).reshape(-1, length), source, scale, levels, file) for leaf in leaves]
     arrays = _join_leaves(parts, (columns, thresholds), levels, n if n <= system_rows else core_rows)
-    return arrays | {"checksum": np.array(_checksum(path))}
-
-
-def _checksum(path: Path) -> int:
-    """CRC-32 of a file."""
-    found = 0
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            found = zlib.crc32(piece, found)
-    return found
+    return arrays | {"checksum": np.array(zlib.crc32(np.memmap(path, np.uint8, "r").data))}
 
 
 def _write_leaves(
@@ -197,50 +172,44 @@ def _write_leaves(
     return leaves
 
 
-def _sort_leaf(table: Array, source: Source, scale: Array, levels: int, file: BinaryIO) -> dict[str, Array]:
+def _sort_leaf(table: Array, source: Source, scale: Array, levels: int, file: BinaryIO) -> Arrays:
     """Split the rows of a leaf by rank into 2^levels cores, and write them in the order of these.
 
     Returns its splits, level by level, sizes and boxes of its cores, and targets, weights and numbers of its rows.
     """
     width = source.width
-    if len(table) < 2**levels:
-        must_be, got = "different enough to be split into cells by value", "too many equal values"
-        raise InputError(sentence(f"The columns of {source.what}", must_be, got, "Fit the table in memory."))
+    must_be, got = "different enough to be split into cells by value", "too many equal values"
+    refuse_if(len(table) < 2**levels, f"The columns of {source.what}", must_be, got, "Fit the table in memory.")
     points = table[:, :width] * scale
     cores, columns, thresholds = split(points, levels)
     order = np.concatenate(cores)
     file.write(np.ascontiguousarray(table[order, :width]).tobytes())
-    around = dict(zip(("centres", "low", "high"), boxes(points, cores), strict=True))
+    around = dict(zip(_TREE[3:], boxes(points, cores), strict=True))
     sizes = np.array([len(core) for core in cores])
     return {"columns": columns, "thresholds": thresholds, "sizes": sizes, "beside": table[order, width:]} | around
 
 
-def _join_leaves(
-    leaves: list[dict[str, Array]], splits: tuple[Array, Array], levels: int, core_rows: int
-) -> dict[str, Array]:
+def _join_leaves(leaves: list[Arrays], splits: tuple[Array, Array], levels: int, core_rows: int) -> Arrays:
     """The tree of all splits, level by level, and what is known of the sorted rows."""
-    names = ("sizes", "beside", "centres", "low", "high")
+    names = ("sizes", "beside", *_TREE[3:])
     sizes, beside, *around = (np.concatenate([leaf[name] for leaf in leaves]) for name in names)
     if max(sizes) > _UNEVEN * core_rows:
         words = f"Too many rows have equal values: a cell of about {core_rows} rows would have {max(sizes)}."
         raise InputError(f"{words} Load the table, and fit it without folder=.")
     nodes = [(leaf, slice(2**level - 1, 2 ** (level + 1) - 1)) for level in range(levels) for leaf in leaves]
-    return dict(zip(names[2:], around, strict=True)) | {
-        "columns": np.concatenate([splits[0], *(leaf["columns"][part] for leaf, part in nodes)]).astype(np.intp),
-        "thresholds": np.concatenate([splits[1], *(leaf["thresholds"][part] for leaf, part in nodes)]),
-        "starts": np.cumsum([0, *sizes]),
-        "Y": np.ascontiguousarray(beside[:, :-2]),
-        "weights": np.ascontiguousarray(beside[:, -2]),
-        "numbers": beside[:, -1].astype(np.intp),
-    }
+    below = ([leaf[name][part] for leaf, part in nodes] for name in _TREE[:2])
+    columns, thresholds = (np.concatenate([first, *rest]) for first, rest in zip(splits, below, strict=True))
+    Y, weights = np.ascontiguousarray(beside[:, :-2]), np.ascontiguousarray(beside[:, -2])
+    tree = columns.astype(np.intp), thresholds, np.cumsum([0, *sizes]), *around
+    return dict(zip(_TREE, tree, strict=True)) | {"Y": Y, "weights": weights, "numbers": beside[:, -1].astype(np.intp)}
 
 
-def _read_arrays(folder: Path) -> dict[str, Array]:
+def _read_arrays(folder: Path) -> Arrays:
     """The arrays that an earlier run wrote to a folder; raises an error if its files were changed."""
     with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile):
         with np.load(folder / "tree.npz", allow_pickle=False) as held:
             arrays = {name: held[name] for name in held.files}
-        if int(arrays["checksum"]) == _checksum(folder / "rows.bin"):
+        if int(arrays["checksum"]) == zlib.crc32(np.memmap(folder / "rows.bin", np.uint8, "r").data):
             return arrays
     raise InputError(f"The folder {str(folder)!r} was changed. Use another folder.")
 
@@ -264,9 +233,8 @@ class SolutionFile(Sequence[CellSolution]):
         self._path, self._mark = path, zlib.crc32(mark.encode("ascii"))
         self._head = [("size", "<i8"), ("condition", "<f8"), ("constant", "<f8", (t,)), ("members", "<i8", (largest,)),
                       ("dual", "<f8", (largest, t))]  # fmt: skip
-        self._splits = 0 if cells.splits is None else len(cells.splits)
-        self._answered, self._targets = np.diff(cells.answer_order[1]), t
-        sizes = np.dtype(self._head).itemsize + 8 * ((self._splits + 1) * t * self._answered + 1)
+        self._answered, self._shape = np.diff(cells.answer_order[1]), (len(cells.splits or ()) + 1, t)
+        sizes = np.dtype(self._head).itemsize + 8 * (math.prod(self._shape) * self._answered + 1)
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
         with explain(f"{str(path)!r} cannot be written"):
             path.touch()
@@ -274,7 +242,7 @@ class SolutionFile(Sequence[CellSolution]):
 
     def _record(self, cell: int) -> np.dtype[Any]:
         """The form of the record of a cell: its predictions without each split come before those without each row."""
-        shape = (self._splits + 1, int(self._answered[cell]), self._targets)
+        shape = self._shape[0], int(self._answered[cell]), self._shape[1]
         return np.dtype([*self._head, ("held_out", "<f8", shape), ("checksum", "<i8")])
 
     def __len__(self) -> int:

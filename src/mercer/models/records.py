@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import warnings
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -225,5 +225,5 @@ def check_model(model: Estimator) -> None:
         check_model(model.model)
     if getattr(model, "extra", None):
         raise InputError(f"This {name} cannot be saved: files hold no estimators of `extra`. Fit it without extra.")
-    if not is_dataclass(model) and not any(attribute.endswith("_") for attribute in vars(model)):
+    if name not in PARTS and not any(attribute.endswith("_") for attribute in vars(model)):
         raise InputError(f"This {name} is not fitted yet. Call fit before save.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
@@ -77,7 +77,7 @@ PARTS: dict[str, type] = {
     )
 }  # fmt: skip
 STAND_INS: dict[type, Callable[[Any], object]] = {Folds: StoredFolds.of, LocalFit: StoredCells.of}
-ESTIMATORS = {name: cls for name, cls in MODELS.items() if not is_dataclass(cls)}
+ESTIMATORS = {name: cls for name, cls in MODELS.items() if name not in PARTS}
 
 # Transformers whose attributes are numbers, strings, arrays, and collections of these or of one another. A
 # FunctionTransformer belongs to a ColumnTransformer that passes columns through; one with functions is refused.
