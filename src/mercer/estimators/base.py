@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -18,7 +18,7 @@ from mercer.data.checks import (
     check_weights,
     unknown_keyword,
 )
-from mercer.data.rows import Array, Estimator, PerRow, Rows, XLike, YLike
+from mercer.data.rows import AlphaLike, Array, Estimator, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, refuse_if, sentence, warn
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, kernel_tags, width_of
 from mercer.estimators.parameters import resolve, takes_sparse, validate
@@ -30,11 +30,6 @@ from mercer.solvers import SolverChoice, choose
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.plan import refuse_if_too_large
 from mercer.text import counted, round_numbers, text_below
-
-
-def store(estimator: Estimator, given: dict[str, Any]) -> None:
-    """Keep the arguments of a constructor, its `locals()`, untouched under their names, as scikit-learn wants it."""
-    estimator.__dict__.update({name: value for name, value in given.items() if name not in ("self", "__class__")})
 
 
 def listed_kernels(kernels: Any) -> list[Any]:
@@ -169,13 +164,18 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         return column_numbers(rows) if self.kernel_.kind == "gram" else rows
 
 
+@dataclass(eq=False, repr=False)
 class RidgeCore(KernelEstimator):
     """Kernel ridge regression on a table of targets: what the regressor and the classifier share."""
 
-    fit_intercept: bool
-    solver: str
-    _kept_factor: ClassVar[bool] = False  # whether a small model keeps its factor
-    _one_target: bool = False  # whether predictions have no axis for targets
+    alpha: AlphaLike = 1.0
+    _: KW_ONLY
+    kernel: Any = "linear"
+    fit_intercept: bool = False
+    solver: str = "auto"
+
+    _kept_factor = False  # whether a small model keeps its factor
+    _one_target = False  # whether predictions have no axis for targets
 
     # -- fitting ----------------------------------------------------------------------------------
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from mercer.data.rows import Array, XLike, YLike
 from mercer.errors import refuse_if
-from mercer.estimators.base import KernelEstimator, store
+from mercer.estimators.base import KernelEstimator
 from mercer.estimators.inputs import check_kernels, width_of
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.targets import class_numbers
@@ -17,14 +18,14 @@ from mercer.kernels.tiles import finite_on
 from mercer.solvers.gram import nearest_rows
 
 
+@dataclass(eq=False, repr=False)
 class KernelNeighbors(KernelEstimator):
     """What both neighbour estimators share: the training rows and the search among them."""
 
-    n_neighbors: int
-    _remember: Any  # keeps the targets
+    kernel: Any = "linear"
+    n_neighbors: int = 1
 
-    def __init__(self, kernel: Any = "linear", n_neighbors: int = 1) -> None:
-        store(self, locals())
+    _remember: ClassVar[Any]  # keeps the targets
 
     def fit(self, X: XLike, y: YLike) -> Self:
         """Remember the rows and their targets.

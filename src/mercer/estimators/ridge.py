@@ -8,7 +8,7 @@ is the one of all rows whose targets at R are what it predicts there: y_R less E
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,9 +16,9 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.rows import AlphaLike, Array, ClassWeight, Rows, XLike, YLike
+from mercer.data.rows import Array, ClassWeight, Rows, XLike, YLike
 from mercer.errors import InputError, refuse_if, sentence
-from mercer.estimators.base import RidgeCore, store
+from mercer.estimators.base import RidgeCore
 from mercer.estimators.intervals import IntervalsMixin
 from mercer.estimators.parameters import is_precomputed
 from mercer.estimators.refitting import like_training, part_of
@@ -33,6 +33,7 @@ from mercer.solvers.plan import EPS
 _DRIFT = 1e-11  # of the targets, left over by a grown factor: beyond, it is made anew
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelRidge(IntervalsMixin, MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[misc]
     """Kernel ridge regression, a drop-in for scikit-learn's.
 
@@ -92,19 +93,10 @@ class KernelRidge(IntervalsMixin, MultiOutputMixin, RegressorMixin, RidgeCore): 
     cholesky 11 correct digits
     """
 
-    def __init__(
-        self,
-        alpha: AlphaLike = 1.0,
-        *,
-        kernel: Any = "linear",
-        gamma: Any = None,
-        degree: Any = 3,
-        coef0: Any = 1,
-        kernel_params: Any = None,
-        fit_intercept: bool = False,
-        solver: str = "auto",
-    ) -> None:
-        store(self, locals())
+    gamma: Any = None
+    degree: Any = 3
+    coef0: Any = 1
+    kernel_params: Any = None
 
     _kept_factor = True
 
@@ -387,6 +379,7 @@ def _has_drifted(solved: DualSolved, solution: Solution, Y: Array) -> bool:
     return bool((np.abs(y - terms).max(axis=0) > _DRIFT * size + 4 * EPS * np.abs(Y).max(axis=0)).any())
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelRidgeClassifier(LabelsMixin, RidgeCore):
     """Least squares on labels: +-1 for two classes, one-hot for more; the largest value wins.
 
@@ -429,16 +422,7 @@ class KernelRidgeClassifier(LabelsMixin, RidgeCore):
     ['same', 'same', 'odd', 'odd']
     """
 
-    def __init__(
-        self,
-        alpha: AlphaLike = 1.0,
-        *,
-        kernel: Any = "linear",
-        fit_intercept: bool = False,
-        class_weight: ClassWeight = None,
-        solver: str = "auto",
-    ) -> None:
-        store(self, locals())
+    class_weight: ClassWeight = None
 
     def decision_function(self, X: XLike) -> Array:
         """Regression on the labels: positive for the second of two classes, or one column per class.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.rows import AlphaLike, Array, ClassWeight, File, ScoringLike, Seed, SplitsLike, XLike, YLike
+from mercer.data.rows import Array, ClassWeight, XLike, YLike
 from mercer.errors import InputError, refuse_if
-from mercer.estimators.base import store
 from mercer.estimators.intervals import IntervalsMixin
 from mercer.estimators.refitting import like_training, part_of
 from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier, check_numbers
@@ -18,6 +18,7 @@ from mercer.estimators.search_core import SearchCore
 from mercer.estimators.targets import CalibratedMixin
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore):  # type: ignore[misc]
     """Kernel ridge regression that chooses its kernel and alpha by exact cross-validation.
 
@@ -97,25 +98,8 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
     (Gaussian(width=1.0), 0.1)
     """
 
-    def __init__(
-        self,
-        kernels: Any = "gaussian",
-        alphas: AlphaLike = None,
-        *,
-        cv: SplitsLike = None,
-        repeats: int = 1,
-        scoring: ScoringLike = None,
-        fit_intercept: bool = False,
-        rule: str = "best",
-        alpha_per_target: bool = False,
-        extend_grid: bool = False,
-        tune: bool = False,
-        verify: bool = False,
-        checkpoint: File = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
+    alpha_per_target: bool = False
+    tune: bool = False
 
     _model = KernelRidge
 
@@ -181,6 +165,7 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
         return again
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelRidgeClassifierCV(CalibratedMixin, SearchCore):
     """Kernel ridge classification that chooses its kernel and alpha by exact cross-validation.
 
@@ -220,24 +205,7 @@ class KernelRidgeClassifierCV(CalibratedMixin, SearchCore):
     ['same', 'odd']
     """
 
-    def __init__(
-        self,
-        kernels: Any = "gaussian",
-        alphas: AlphaLike = None,
-        *,
-        cv: SplitsLike = None,
-        repeats: int = 1,
-        scoring: ScoringLike = None,
-        fit_intercept: bool = False,
-        class_weight: ClassWeight = None,
-        rule: str = "best",
-        extend_grid: bool = False,
-        verify: bool = False,
-        checkpoint: File = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
+    class_weight: ClassWeight = None
 
     _model = KernelRidgeClassifier
 

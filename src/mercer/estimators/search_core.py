@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import KeywordHints, check_weights
 from mercer.data.folds import Copies, Folds, by_chance, draw
-from mercer.data.rows import AlphaLike, Array, Estimator, File, PerRow, Rows, XLike, YLike
+from mercer.data.rows import (
+    AlphaLike,
+    Array,
+    Estimator,
+    File,
+    PerRow,
+    Rows,
+    ScoringLike,
+    Seed,
+    SplitsLike,
+    XLike,
+    YLike,
+)
 from mercer.errors import (
     EdgeOfGridWarning,
     IllConditionedWarning,
@@ -97,10 +110,25 @@ def read_rows(estimator: Estimator, X: XLike, y: YLike, sample_weight: PerRow) -
     return Rows(X, getattr(estimator, "feature_names_in_", None)), targets
 
 
+@dataclass(eq=False, repr=False)
 class SearchCore(DefaultLadders, SearchInputs):
     """What the regressor and the classifier share: candidates, splits, the search, the choice."""
 
-    tune: bool = False
+    kernels: Any = "gaussian"
+    alphas: AlphaLike = None
+    _: KW_ONLY
+    cv: SplitsLike = None
+    repeats: int = 1
+    scoring: ScoringLike = None
+    fit_intercept: bool = False
+    rule: str = "best"
+    extend_grid: bool = False
+    verify: bool = False
+    checkpoint: File = None
+    random_state: Seed = None
+    verbose: int = 0
+
+    tune = False
     _model: ClassVar[Any]  # the class of the best candidate
 
     def prepare(
