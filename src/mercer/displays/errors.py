@@ -84,11 +84,9 @@ class ResidualDisplay(Display, grid="both"):
         """
         refuse_if(kind not in _KINDS, "kind of ResidualDisplay", "'observed' or 'residuals'", repr(kind))
         observed, values = np.asarray(y, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
-        unlike, got = (
-            observed.ndim != 1 or observed.shape != values.shape,
-            f"shapes {observed.shape} and {values.shape}",
-        )
-        refuse_if(unlike, "y and predicted of ResidualDisplay", "two lists of equal length", got)
+        alike = observed.ndim == 1 and observed.shape == values.shape
+        got = f"shapes {observed.shape} and {values.shape}"
+        refuse_if(not alike, "y and predicted of ResidualDisplay", "two lists of equal length", got)
         return cls(observed, values, kind, y_label).plot(ax)
 
     @classmethod

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import cycle
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import expit
@@ -27,7 +27,7 @@ from mercer.estimators import (
     KernelRidgeCV,
 )
 from mercer.estimators.auto_members import refuse_extra
-from mercer.estimators.pipelines import column_names, fitting_columns, split_pipeline
+from mercer.estimators.pipelines import Transformers, column_names, fitting_columns, split_pipeline
 from mercer.estimators.targets import Temperature
 from mercer.inference.changes import Change, Item, encoded_changes, plain_changes, recentre, transformed_changes
 from mercer.kernels import Kernel, Periodic, Stationary
@@ -191,18 +191,14 @@ def stencil(part: RidgePart, item: Item, kernels: list[Kernel]) -> list[tuple[fl
 def as_sum(model: Estimator, X: XLike, of: str) -> WeightedSum:
     """The model as a weighted sum of ridges at rows X; None for the training rows."""
     X = fitting_columns(model, X)
-    transformers, model = split_pipeline(model)
+    encoder, transformers, model = split_encoder(model)
     link, kinds = _link(model, of), (KernelRidge, KernelRidgeClassifier, *_SEARCHES, *_COMMITTEES)
     known = "KernelRidge, KernelRidgeCV, one of their classifiers, AutoRegressor, AutoClassifier"
     must_be, got = f"{known}, or a Pipeline that ends in one", type(model).__name__
     way_out = "For averages of other models use sklearn.inspection.partial_dependence."
     refuse_if(not isinstance(model, kinds), "The model of marginal_effects", must_be, got, way_out)
     weights, fitted, (start, scale) = parts_of(model)
-    encoder = None if transformers is None else transformers.encoder
-    if isinstance(model, _COMMITTEES):
-        encoder = model.encoder_ if transformers is None else None
-        transformers = None if transformers is None else transformers.then(model.encoder_)
-    if X is None and transformers is not None and encoder is None:
+    if X is None and transformers is not None:
         raise InputError("marginal_effects of a Pipeline needs X, its training rows before transformation. Pass X.")
     for each in fitted:
         _refuse(each)
@@ -211,7 +207,7 @@ def as_sum(model: Estimator, X: XLike, of: str) -> WeightedSum:
     refuse_if(n < 2, "The model of marginal_effects", "fitted to at least 2 rows", n)
     promise(8 * n * n * (2 + 2 * len(fitted)), f"marginal_effects of {n} rows", "Use fewer rows.")
     own, columns = X is None, []
-    if transformers is not None and encoder is None:
+    if transformers is not None:
         at, changes, columns = transformers.numbers(X), transformed_changes(transformers, X), column_names(X)
         own = np.array_equal(at, Z)
     else:
@@ -230,6 +226,17 @@ def as_sum(model: Estimator, X: XLike, of: str) -> WeightedSum:
     residuals = sum(weight * part.left for weight, part in zip(weights, parts, strict=True))
     residuals += (1.0 - sum(weights)) * first.targets[:, 0]
     return WeightedSum(parts, start, own, residuals, float(degrees), columns, changes, link)
+
+
+def split_encoder(model: Estimator) -> tuple[Any, Transformers | None, Any]:
+    """The encoder before the kernels of a model where it is alone there, otherwise the transformers; and the model."""
+    transformers, last = split_pipeline(model)
+    own = getattr(last, "encoder_", None)  # of a fitted automatic model
+    if transformers is None:
+        return own, None, last
+    if own is not None:
+        return None, transformers.then(own), last
+    return transformers.encoder, None if transformers.encoder is not None else transformers, last
 
 
 def _ridge(model: Estimator) -> Estimator:

@@ -223,9 +223,9 @@ def permutation_test(
         search.set_params(random_state=int(draws.rng.randint(2**31 - 1)))  # the same folds for all
     first, null = BestScores(search, transform(X), labels, groups), np.empty((len(places), int(permutations)))
     progress = Progress("permutations", null.size, verbose)
-    for place, found in zip(places, null, strict=True):
-        for q, order in enumerate(draws.next(len(found))):
-            found[q] = BestScores(search, transform(with_column(X, place, lenders=order)), labels, groups).own
+    for k, place in enumerate(places):
+        for q, order in enumerate(draws.next(null.shape[1])):
+            null[k, q] = BestScores(search, transform(with_column(X, place, lenders=order)), labels, groups).own
             progress.step()
     pvalue = (1 + np.sum(_as_good(null, first.own), axis=1)) / (1 + null.shape[1])
     return ColumnTests([names[place] for place in places], pvalue, holm(pvalue), first.own, null, first.scoring)

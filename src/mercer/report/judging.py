@@ -307,10 +307,10 @@ def thresholds_of(sure: Array, right: Array) -> tuple[ThresholdFact, ...]:
     >>> [(each.cost, each.missed, each.alarms) for each in found[:2]]
     [(1, 1, 0), (2, 0, 0)]
     """
-    above = [(cost, sure * (1 + cost) > 1.0) for cost in _COSTS]
+    above = {cost: sure * (1 + cost) > 1.0 for cost in _COSTS}
     return tuple(
-        ThresholdFact(cost, 1.0 / (1.0 + cost), int(np.sum(right & ~said)), int(np.sum(~right & said)))
-        for cost, said in above
+        ThresholdFact(cost, 1.0 / (1.0 + cost), int(np.sum(right & ~alarm)), int(np.sum(~right & alarm)))
+        for cost, alarm in above.items()
     )
 
 

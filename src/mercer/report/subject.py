@@ -13,11 +13,12 @@ from mercer.data.rows import Array, Estimator, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.base import RidgeCore
-from mercer.estimators.pipelines import Transformers, column_names, column_values, split_pipeline, with_column
+from mercer.estimators.pipelines import Transformers, column_names, column_values, with_column
 from mercer.estimators.refitting import like_training
 from mercer.estimators.search import search_of
 from mercer.estimators.search_core import SearchCore
 from mercer.estimators.table_model import TableModel
+from mercer.inference.parts import split_encoder
 from mercer.tables import Column
 from mercer.tables.columns import Scale
 
@@ -122,8 +123,7 @@ def subject_of(
     pipeline = model if isinstance(model, Pipeline) else None
     if isinstance(model, TableModel):
         target, ignored, X = model.target, model.ignored, model.fitting(X)
-    transformers, model = split_pipeline(model)
-    encoder = None if transformers is None else transformers.encoder
+    encoder, transformers, model = split_encoder(model)
     known, singles = (AutoCore, SearchCore, RidgeCore), "AutoRegressor, AutoClassifier, KernelRidge, KernelRidgeCV"
     must_be = f"{singles}, one of their classifiers, or a Pipeline that ends in one"
     refuse_if(not isinstance(model, known), "The model of a report", must_be, type(model).__name__)
@@ -135,9 +135,6 @@ def subject_of(
         single, model = model, search_of(model, Rows(model.X_fit_).width)
         model.fit(like_training(single, single.X_fit_), labels, weights)
         pipeline = None if pipeline is None else Pipeline([*pipeline.steps[:-1], (pipeline.steps[-1][0], model)])
-    if isinstance(model, AutoCore):
-        encoder = model.encoder_ if transformers is None else None
-        transformers = None if transformers is None else transformers.then(model.encoder_)
     if encoder is None:
         Z, columns, place = _plain(model, X) if transformers is None else _transformed_table(transformers, X)
     else:
@@ -149,8 +146,8 @@ def subject_of(
     for name, given in zip(("sample_weight", "groups"), per_row, strict=True):
         shape = (len(labels),) if given is None else given.shape
         refuse_if(shape != (len(labels),), f"{name} of a report", "one for each row", f"shape {shape}")
-    beside = encoder, pipeline, transformers if encoder is None else None
-    return Subject(model, X, Z, labels, columns, place, str(target), ignored, per_row[0], per_row[1], *beside)
+    beside = per_row[0], per_row[1], encoder, pipeline, transformers
+    return Subject(model, X, Z, labels, columns, place, str(target), ignored, *beside)
 
 
 def _match_rows(rows: int, targets: int, fitted: int) -> None:

@@ -46,12 +46,12 @@ def templates() -> Any:
     except ModuleNotFoundError:  # pragma: no cover - the tests have it
         raise MercerError("A report needs jinja2. Install it with: pip install 'mercer[cli]'.") from None
     loader = FunctionLoader(page_file)
-    found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    found.filters |= {each.__name__: each for each in (beside, legible, listed, number, percent, tie_percent)}
-    found.filters["markup"] = Markup
-    found.globals |= {each.__name__: each for each in (counted, doubt, give_or_take, quantity)}
-    found.tests["finite"] = math.isfinite
-    return found
+    pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    pages.filters |= {each.__name__: each for each in (beside, legible, listed, number, percent, tie_percent)}
+    pages.filters["markup"] = Markup
+    pages.globals |= {each.__name__: each for each in (counted, doubt, give_or_take, quantity)}
+    pages.tests["finite"] = math.isfinite
+    return pages
 
 
 def quantity(outcome: Outcome, value: float) -> str:
