@@ -37,7 +37,7 @@ assert 0.8 < float(model.coverage(X_new, y_new)) <= 1.0
 
 outer = model.evaluate(X, y, cv=3)
 assert outer.error < outer.baseline
-assert outer.predictions.shape == (180,)
+assert outer.predicted.shape == (180,)
 everything = mercer.evaluate(model, X, y, target="wage")
 assert everything.error == model.error_
 assert next(iter(everything.importance)) == "years"
