@@ -163,7 +163,7 @@ def test_slopes_of_shared_widths_are_sums(rng):
         Gaussian([1.0, 2.0, 3.0]) + 0.5 * Laplacian(2.0), as_rows(rng.normal(size=(4, 3))), [1, 0, 1]
     )
     assert coordinates.size == 4
-    summed = coordinates.slope_vector(
+    summed = coordinates.sums(
         {"k1__width": np.array([1.0, 10.0, 100.0]), "k2__base__width": np.array(5.0), "k2__factor": np.array(7.0)}
     )
     assert sorted(summed.tolist()) == [5.0, 7.0, 10.0, 101.0]

@@ -43,9 +43,9 @@ def as_matrix(K: XLike) -> tuple[Array, float]:
         way_out = "Pass the matrix of a kernel, kernel(X), or of a function f(X, Z), mercer.kernels.Custom(f)(X)."
         got = f"{type(K).__name__}" if kind.kind == "O" else f"values of type {kind}"
         raise InputError(sentence("K", "a square matrix of real numbers", got, way_out if callable(K) else ""))
-    got = f"{table.shape[0]} x {table.shape[1]}" if table.ndim == 2 else f"shape {table.shape}"
+    got = f"shape {table.shape}" if table.ndim != 2 else f"{table.shape[0]} x {table.shape[1]}"
     refuse_if(table.ndim != 2 or not table.size, "K", "a square matrix of at least one row", got)
-    way_out = "To check a kernel on rows X, use check_mercer(kernel, X)."
+    got, way_out = f"{table.shape[0]} x {table.shape[1]}", "To check a kernel on rows X, use check_mercer(kernel, X)."
     refuse_if(table.shape[0] != table.shape[1], "K", "square", got, way_out)
     if not np.isfinite(table).all():
         i, j = np.argwhere(~np.isfinite(table))[0]

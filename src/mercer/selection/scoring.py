@@ -378,17 +378,15 @@ def resolve_scoring(scoring: ScoringLike, *, classifier: bool) -> Scoring:
     >>> resolve_scoring(None, classifier=False).name
     'neg_mean_squared_error'
     """
-    scoring = ("accuracy" if classifier else "neg_mean_squared_error") if scoring is None else scoring
+    if scoring is None:
+        scoring = "accuracy" if classifier else "neg_mean_squared_error"
     if isinstance(scoring, str) and scoring in QUICK:
         function = QUICK[scoring]
         return Scoring(scoring, function, pooled=function not in MEANS_OF_ROWS, needs_many=function is r2)
     if isinstance(scoring, str) or hasattr(scoring, "_score_func"):
         from sklearn import get_config
-        from sklearn.metrics import get_scorer, get_scorer_names
 
-        if isinstance(scoring, str) and scoring not in get_scorer_names():
-            raise InputError(f"Unknown scoring {scoring!r}. {nearest(scoring, [*QUICK, *get_scorer_names()])}")
-        scorer = get_scorer(scoring)
+        scorer = _find_scorer(scoring) if isinstance(scoring, str) else scoring
         metric = _plain(scorer._score_func)  # noqa: SLF001 - scikit-learn has no other name for it
         name, module = getattr(metric, "__name__", ""), str(getattr(metric, "__module__", ""))
         # whether scikit-learn's own searches would hand sample weights to this scorer
@@ -402,6 +400,14 @@ def resolve_scoring(scoring: ScoringLike, *, classifier: bool) -> Scoring:
         _refuse_no_loss(scoring)
         return Scoring(f"minus {getattr(scoring, '__name__', 'loss')}", loss=scoring)
     raise InputError(sentence("scoring", "a scikit-learn name, a scorer or a loss function", repr(scoring)))
+
+
+def _find_scorer(name: str) -> Any:
+    from sklearn.metrics import get_scorer, get_scorer_names
+
+    if name not in get_scorer_names():
+        raise InputError(f"Unknown scoring {name!r}. {nearest(name, [*QUICK, *get_scorer_names()])}")
+    return get_scorer(name)
 
 
 def _plain(function: object) -> object:

@@ -259,28 +259,28 @@ def fit_committee(
     weights = weigh(rough, Y, of_rows)
     hopeful = {recipe.name for recipe, weight in zip(recipes, weights, strict=True) if weight >= _HOPEFUL}
     needed = {recipe.follows for recipe in recipes if recipe.linear and recipe.name in hopeful}
-    kept = [i for i, recipe in enumerate(recipes) if recipe.name in hopeful | needed]
+    places = [i for i, recipe in enumerate(recipes) if recipe.name in hopeful | needed]
+    kept = [recipes[i] for i in places]
     by_fold = work.refine(by_fold, kept, started + 0.7 * budget)
     rows, last = work.tune_on_all(by_fold, kept, started + budget)
     alphas, left_out, in_folds = work.choose_alphas(last, rows)
     held_out = work.predict_folds(by_fold, kept)[:, held]
     mine = weights_of(weigh, held_out, Y, of_rows)
-    rough[kept], shares = held_out, dict(zip(kept, mine.tolist(), strict=True))
+    rough[places], shares = held_out, {recipe.name: weight for recipe, weight in zip(kept, mine.tolist(), strict=True)}
     errors, tried = np.sqrt(np.mean((rough - Y) ** 2, axis=(1, 2))).tolist(), []
-    for i, recipe in enumerate(recipes):
-        end = last.get(i, by_fold[-1][recipe.name])
-        numbers = alphas.get(i, end.alpha), shares.get(i, 0.0), errors[i]
-        tried.append(Member(recipe.name, end.kernel, *numbers, end.status, end.bounds))
-    chosen = [i for i in kept if shares[i] > 0]
+    for name, error in zip((recipe.name for recipe in recipes), errors, strict=True):
+        end = last.get(name, by_fold[-1][name])
+        numbers = alphas.get(name, end.alpha), shares.get(name, 0.0), error
+        tried.append(Member(name, end.kernel, *numbers, end.status, end.bounds))
+    members = [member for member in tried if member.weight > 0]
     without = [
-        [(end.kernel, _alpha_for_rows(end, len(train))) for end in (ends[recipes[i].name] for i in chosen)]
+        [(end.kernel, _alpha_for_rows(end, len(train))) for end in (ends[member.name] for member in members)]
         for ends, train in zip(by_fold, work.train, strict=True)
     ]
     together = [None if each is None else np.tensordot(mine, each, axes=1) for each in (left_out, in_folds)]
     _, voted, fold_weights = weigh_members(weigh, held_out[mine > 0], Y, of_rows, folds[held], mine[mine > 0])
     base = past_residuals(table.problem.Y, folds, table.times)[held] if work.ordered else None
-    members, clusters = [tried[i] for i in chosen], None if table.clusters is None else table.clusters[held]
-    without = [] if work.ordered else without
+    clusters, without = None if table.clusters is None else table.clusters[held], [] if work.ordered else without
     beside = clusters, base, fold_weights, *together
     return Committee(members, tried, voted, folds[held], len(rows), without, *beside)
 
@@ -466,7 +466,7 @@ class FoldWork:
         run(tune_chain, list(product(range(self.count), self.chains)))
         return by_fold, values
 
-    def refine(self, by_fold: FoldEnds, kept: list[int], deadline: float) -> FoldEnds:
+    def refine(self, by_fold: FoldEnds, kept: list[Recipe], deadline: float) -> FoldEnds:
         """Take a few steps on more rows, where members were first tuned on a part of the training rows."""
         criteria = [part.criterion(3, self.rng) for part in self._parts(_REFINED)]
         folds = [fold for fold in range(self.count) if len(self.train[fold]) > 1.2 * _FIRST]
@@ -481,11 +481,11 @@ class FoldWork:
             ends[recipe.name] = end
 
         for linear in (False, True):  # sums have the widths of the members that they follow
-            run(refine_one, list(product(folds, [self.recipes[i] for i in kept if self.recipes[i].linear == linear])))
+            run(refine_one, list(product(folds, [recipe for recipe in kept if recipe.linear == linear])))
         self.progress.step(self.count)
         return refined
 
-    def tune_on_all(self, by_fold: FoldEnds, kept: list[int], deadline: float) -> tuple[Array, dict[int, Descent]]:
+    def tune_on_all(self, by_fold: FoldEnds, kept: list[Recipe], deadline: float) -> tuple[Array, dict[str, Descent]]:
         """The last steps, on all rows or on 1200 of them, from the best of where the folds ended and their mean.
 
         Returns the rows, and where each member ended.
@@ -493,35 +493,33 @@ class FoldWork:
         rows = self._draw(np.arange(len(self.table.rows)), _TUNED_ON)
         n = len(rows)
         criterion = self.table.part(rows).criterion(10 if n <= 700 else 3, self.rng)
-        found: dict[int, Descent] = {}
+        found: dict[str, Descent] = {}
 
-        def tune_one(i: int) -> None:
-            recipe = self.recipes[i]
+        def tune_one(recipe: Recipe) -> None:
             if recipe.linear:
-                before = next(found[k] for k in kept if self.recipes[k].name == recipe.follows)
-                found[i] = tune_recipe(criterion, recipe, before, None, 1, deadline)
+                found[recipe.name] = tune_recipe(criterion, recipe, found[str(recipe.follows)], None, 1, deadline)
                 return
             ends = [by_name[recipe.name] for by_name in by_fold]
             pairs = [_mean_of(ends), *((end.kernel, end.alpha) for end in ends)]
             starts = (Step(criterion.at(*pair, slopes=False).value, *pair) for pair in pairs)
             steps = max(8, self.steps // (2 if n <= 700 else 4))
-            found[i] = _go_down(criterion, min(starts, key=_value), steps, deadline)
+            found[recipe.name] = _go_down(criterion, min(starts, key=_value), steps, deadline)
 
         for linear in (False, True):
-            run(tune_one, [i for i in kept if self.recipes[i].linear == linear])
+            run(tune_one, [recipe for recipe in kept if recipe.linear == linear])
         self.progress.step()
-        return rows, {i: found[i] for i in kept}
+        return rows, {recipe.name: found[recipe.name] for recipe in kept}
 
     def choose_alphas(
-        self, last: dict[int, Descent], tuned: Array
-    ) -> tuple[dict[int, float], Array | None, Array | None]:
+        self, last: dict[str, Descent], tuned: Array
+    ) -> tuple[dict[str, float], Array | None, Array | None]:
         """alpha of each member for all rows, and residuals (members x m x t) of leaving out rows and folds.
 
         Of many rows, residuals are those of the rows of the last steps, `tuned`, and alpha comes from a fold.
         """
         n, t = self.table.problem.Y.shape
         many = n > _LEFT_OUT or self.ordered
-        found = self._alphas_of_fold(last) if many else dict[int, float]()
+        found = self._alphas_of_fold(last) if many else dict[str, float]()
         if self.ordered:
             self.progress.step()
             return found, None, None
@@ -530,37 +528,37 @@ class FoldWork:
         tests, residuals = [np.flatnonzero(folds == fold) for fold in np.unique(folds)], np.empty((2, len(last), m, t))
 
         def one(place: int) -> None:
-            i, end = list(last.items())[place]
+            name, end = list(last.items())[place]
             left, alpha = LeaveOutErrors(end.kernel, part.rows, part.problem, part.groups), _alpha_for_rows(end, m)
             if not many:
-                alpha = found[i] = downhill(left.error, alpha, (least_alpha(m), math.inf))
+                alpha = found[name] = downhill(left.error, alpha, (least_alpha(m), math.inf))
             residuals[:, place] = left.residuals(alpha, tests)
 
         run(one, range(len(last)))
         self.progress.step()
         return found, residuals[0], residuals[1]
 
-    def _alphas_of_fold(self, last: dict[int, Descent]) -> dict[int, float]:
+    def _alphas_of_fold(self, last: dict[str, Descent]) -> dict[str, float]:
         """alpha of each member for all rows, from the one with the least error at the rows of a fold."""
-        place, found, n = -1 if self.ordered else 0, dict[int, float](), len(self.folds)
+        place, found, n = -1 if self.ordered else 0, dict[str, float](), len(self.folds)
         train, test = (self.table.part(r) for r in (self._draw(self.train[place], _ALPHA_ON), self.test[place]))
         new, m = self._held_out(place, train.rows), len(train.rows)
 
-        def choose(i: int) -> None:
-            predict = Predictor(last[i].kernel, train.rows, train.problem, new)
-            alpha = predict.best_alpha(test.problem, _SMALLER * last[i].alpha, least_alpha(m))
-            found[i] = max(float((m / n) ** _FOR_ALL) * alpha, least_alpha(n))
+        def choose(name: str) -> None:
+            predict = Predictor(last[name].kernel, train.rows, train.problem, new)
+            alpha = predict.best_alpha(test.problem, _SMALLER * last[name].alpha, least_alpha(m))
+            found[name] = max(float((m / n) ** _FOR_ALL) * alpha, least_alpha(n))
 
         each_on_all_cores(choose, list(last), n)
         return found
 
-    def predict_folds(self, by_fold: FoldEnds, members: list[int]) -> Array:
+    def predict_folds(self, by_fold: FoldEnds, members: list[Recipe]) -> Array:
         """Out-of-fold predictions of the members that are left (members x n x t)."""
         values = np.empty((len(members), *self.table.problem.Y.shape))
 
         def one(job: tuple[int, int]) -> None:
             fold, place = job
-            end = by_fold[fold][self.recipes[members[place]].name]
+            end = by_fold[fold][members[place].name]
             values[place][self.test[fold]] = self._predict(end, self.table.part(self.train[fold]), fold)
 
         each_on_all_cores(one, list(product(range(self.count), range(len(members)))), len(self.table.rows))

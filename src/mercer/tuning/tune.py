@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from mercer.data.checks import as_numbers, check_intercept, check_size, check_weights, keyword_hints, refuse_not_finite
-from mercer.data.rows import Array, PerRow, Rows, Seed, XLike, YLike
+from mercer.data.rows import PerRow, Rows, Seed, XLike, YLike
 from mercer.errors import InputError, nearest, refuse_if, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import underflow_is_zero
@@ -257,10 +257,16 @@ def _problem(kernel: Kernel, X: XLike, y: YLike, sample_weight: PerRow, *, inter
         finite = np.isfinite(kernel.diagonal(rows)).all()
     if not finite:
         raise InputError(sentence(f"k(x, x) of {kernel!r}", "finite", "NaN or infinity", "Scale the columns of X."))
-    targets = _finite("y of tune", y, len(rows), 2, f"{len(rows)} finite numbers, one per row of X")
+    targets = as_numbers(y)
+    if targets is None or targets.ndim not in (1, 2) or len(targets) != len(rows):
+        raise InputError(sentence("y of tune", f"{len(rows)} finite numbers, one per row of X", _shape(y)))
+    refuse_not_finite("y of tune", targets)
     weights = None
     if sample_weight is not None:
-        numbers = _finite("sample_weight of tune", sample_weight, len(rows), 1, "one finite number per row of X")
+        numbers = as_numbers(sample_weight)
+        if numbers is None or numbers.shape != (len(rows),):
+            raise InputError(sentence("sample_weight of tune", "one finite number per row of X", _shape(sample_weight)))
+        refuse_not_finite("sample_weight of tune", numbers)
         weights = check_weights("tune", numbers)
     check_size("y of tune", targets)
     problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept)).subtract_mean()
@@ -269,13 +275,8 @@ def _problem(kernel: Kernel, X: XLike, y: YLike, sample_weight: PerRow, *, inter
     return take_used(rows, problem)
 
 
-def _finite(name: str, given: YLike, n: int, most: int, must_be: str) -> Array:
-    """Finite numbers, one per row, with at most so many dimensions."""
-    numbers = as_numbers(given)
-    if numbers is None or not 1 <= numbers.ndim <= most or len(numbers) != n:
-        raise InputError(sentence(name, must_be, f"{type(given).__name__} of shape {np.shape(given)}"))
-    refuse_not_finite(name, numbers)
-    return numbers
+def _shape(given: YLike) -> str:
+    return f"{type(given).__name__} of shape {np.shape(given)}"
 
 
 def scale_widths(kernel: Kernel, factor: float) -> Kernel:
