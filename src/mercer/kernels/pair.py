@@ -100,12 +100,10 @@ class Pair:
 
     def full(self, value: float) -> Array:
         """A tile filled with one number."""
-        tile = self.buffer()
-        tile.fill(value)
-        return tile
+        return self.copy_of(value)
 
     def copy_of(self, values: XLike) -> Array:
-        """A tile with these values, an array or a sparse matrix."""
+        """A tile with these values: an array, a sparse matrix or one number."""
         tile = self.buffer()
         np.copyto(tile, _dense(values))
         return tile

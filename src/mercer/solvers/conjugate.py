@@ -141,7 +141,9 @@ class Conjugate:
                     break
                 product, last = self.exact, None
             before = missing
-            D = self._descend(R, product, _share(missing, exact=product is self.exact))
+            # all at once in double precision, else the same share in each of several rounds
+            rounds = math.ceil(math.log(missing) / math.log(1 / _AT_A_TIME)) if product is not self.exact else 1
+            D = self._descend(R, product, 0.5 * missing ** (-1.0 / max(1, rounds)))
             if last is not None:
                 D -= _ratio(_dots(D, last[1]), _dots(*last)) * last[0]
             AD = self.exact(D) + self.alpha * D
@@ -239,12 +241,6 @@ def solve_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool) 
         solved = G.solve(y, np.maximum(spread, _SHARE * _lengths(y)))
         found = Solution(root[:, None] * solved, np.zeros(Y.shape[1]), None, G.route())
     return replace(found, route=replace(found.route, cancelled=G.loss_of_digits(found.dual / root[:, None])))
-
-
-def _share(missing: float, *, exact: bool) -> float:
-    """What one round must leave of the residual: all at once in double precision, else the same share each round."""
-    rounds = 1 if exact else max(1, math.ceil(math.log(missing) / math.log(1 / _AT_A_TIME)))
-    return 0.5 * float(missing ** (-1.0 / rounds))
 
 
 def _dots(A: Array, B: Array) -> Array:
