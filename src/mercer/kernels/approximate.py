@@ -318,7 +318,15 @@ def _draw_map(kernel: Kernel, rows: Rows, count: int, method: str, generator: np
             return Product(*map(draw, (kernel.k1, kernel.k2) if method == "taylor" else _factors(kernel, draw)))
         case View():
             return replace(kernel, base=draw(kernel.base, kernel.base_rows(rows)))
-    raise InputError(_refusal(kernel, method))
+    needs = "a Gaussian kernel of one column, or sums, products and multiples of such and of finite maps"
+    way_out = "Use method='fourier'."
+    if method == "fourier":
+        way_out = "Use the kernel itself, k(X, Z)."
+        needs = (
+            "Gaussian, Laplacian, Matern and RationalQuadratic kernels, their products, and their sums with kernels "
+            "that have a finite feature map"
+        )
+    raise InputError(f"method={method!r} supports only {needs}; got {kernel!r}. {way_out}")
 
 
 def _factors(kernel: Product, draw: Callable[[Kernel], Kernel]) -> tuple[Kernel, Kernel]:
@@ -333,18 +341,6 @@ def _factors(kernel: Product, draw: Callable[[Kernel], Kernel]) -> tuple[Kernel,
         f"Random features of {kernel!r} are not supported, because both factors of the product are approximated. "
         "Multiply it out to a sum of products of Gaussian, Laplacian, Matern or RationalQuadratic kernels."
     )
-
-
-def _refusal(kernel: Kernel, method: str) -> str:
-    needs = "a Gaussian kernel of one column, or sums, products and multiples of such and of finite maps"
-    way_out = "Use method='fourier'."
-    if method == "fourier":
-        way_out = "Use the kernel itself, k(X, Z)."
-        needs = (
-            "Gaussian, Laplacian, Matern and RationalQuadratic kernels, their products, and their sums with kernels "
-            "that have a finite feature map"
-        )
-    return f"method={method!r} supports only {needs}; got {kernel!r}. {way_out}"
 
 
 def _is_exact(kernel: Kernel) -> bool:
