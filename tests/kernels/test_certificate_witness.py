@@ -1,7 +1,4 @@
-"""Witnesses: whatever is called not valid is refuted by the rows and the vector beside it.
-
-Covers: kernels.products.
-"""
+"""Witnesses: whatever is called not valid is refuted by the rows and the vector beside it."""
 
 import numpy as np
 import pytest

@@ -67,9 +67,9 @@ def test_single_precision_gives_way_to_double_where_it_gets_nowhere(rng, monkeyp
     G = system.inverse(1e-6, 1)
     found = G.solve(y[:, None])
     left = Gaussian(0.3)(X) @ found + 1e-6 * found - y[:, None]
-    assert G.tally.double > 10
-    assert np.linalg.norm(left) / np.linalg.norm(y) <= 1.1 * G.tally.residual
-    assert G.tally.residual <= 1e-7
+    assert G.double > 10
+    assert np.linalg.norm(left) / np.linalg.norm(y) <= 1.1 * G.residual
+    assert G.residual <= 1e-7
 
 
 @pytest.mark.slow
@@ -125,7 +125,7 @@ def test_products_are_made_up_to_the_number_allowed(rng):
     G = system.inverse(1e-7, 1, most=7)
     G.solve(rng.normal(size=(300, 1)))
     assert not G.has_converged
-    assert (G.tally.single, G.tally.double) == (7, 1)
+    assert (G.single, G.double) == (7, 1)
 
 
 def test_more_targets_than_there_is_memory_for_are_refused(rng, monkeypatch):

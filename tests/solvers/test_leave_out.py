@@ -1,7 +1,4 @@
-"""P of one kernel and alpha, in each of its forms, against the matrix written out.
-
-Covers: solvers.primal.
-"""
+"""P of one kernel and alpha, in each of its forms, against the matrix written out."""
 
 import numpy as np
 import pytest

@@ -70,14 +70,11 @@ class Taylor(Drawn):
 
     kernel: Gaussian
 
-    def _in_widths(self, rows: Rows) -> Array:
-        return np.asarray(rows.dense() * self.kernel.inverse(1))
-
     def features(self, rows: Rows) -> Array:
         """The first terms, by logarithms: exp(-u^2 / 2) alone may vanish where its product with u^j does not."""
         from scipy.special import gammaln, xlogy
 
-        u, j = self._in_widths(rows), np.arange(self.count, dtype=np.float64)
+        u, j = np.asarray(rows.dense() * self.kernel.inverse(1)), np.arange(self.count, dtype=np.float64)
         result = xlogy(j, np.abs(u))
         result -= 0.5 * (u * u + gammaln(j + 1.0))
         np.exp(result, out=result)
@@ -88,7 +85,7 @@ class Taylor(Drawn):
         """The tail of a Poisson distribution: P(N >= count) for N of mean max u^2; attained at x = z."""
         from scipy.special import gammainc
 
-        longest = max(float(np.abs(self._in_widths(rows)).max(initial=0.0)) for rows in tables)
+        longest = max(float(np.abs(rows.dense() * self.kernel.inverse(1)).max(initial=0.0)) for rows in tables)
         terms = max(self.count, longest**2)
         rounding = 4.0 * EPS * terms * math.log(2.0 + terms)  # of the logarithms
         return Limits(float(gammainc(self.count, longest**2)) + rounding, 0.0, 1.0)
@@ -321,7 +318,15 @@ def _draw_map(kernel: Kernel, rows: Rows, count: int, method: str, generator: np
             return Product(*map(draw, (kernel.k1, kernel.k2) if method == "taylor" else _factors(kernel, draw)))
         case View():
             return replace(kernel, base=draw(kernel.base, kernel.base_rows(rows)))
-    raise InputError(_refusal(kernel, method))
+    needs = "a Gaussian kernel of one column, or sums, products and multiples of such and of finite maps"
+    way_out = "Use method='fourier'."
+    if method == "fourier":
+        way_out = "Use the kernel itself, k(X, Z)."
+        needs = (
+            "Gaussian, Laplacian, Matern and RationalQuadratic kernels, their products, and their sums with kernels "
+            "that have a finite feature map"
+        )
+    raise InputError(f"method={method!r} supports only {needs}; got {kernel!r}. {way_out}")
 
 
 def _factors(kernel: Product, draw: Callable[[Kernel], Kernel]) -> tuple[Kernel, Kernel]:
@@ -336,18 +341,6 @@ def _factors(kernel: Product, draw: Callable[[Kernel], Kernel]) -> tuple[Kernel,
         f"Random features of {kernel!r} are not supported, because both factors of the product are approximated. "
         "Multiply it out to a sum of products of Gaussian, Laplacian, Matern or RationalQuadratic kernels."
     )
-
-
-def _refusal(kernel: Kernel, method: str) -> str:
-    needs = "a Gaussian kernel of one column, or sums, products and multiples of such and of finite maps"
-    way_out = "Use method='fourier'."
-    if method == "fourier":
-        way_out = "Use the kernel itself, k(X, Z)."
-        needs = (
-            "Gaussian, Laplacian, Matern and RationalQuadratic kernels, their products, and their sums with kernels "
-            "that have a finite feature map"
-        )
-    return f"method={method!r} supports only {needs}; got {kernel!r}. {way_out}"
 
 
 def _is_exact(kernel: Kernel) -> bool:

@@ -100,12 +100,10 @@ class Pair:
 
     def full(self, value: float) -> Array:
         """A tile filled with one number."""
-        tile = self.buffer()
-        tile.fill(value)
-        return tile
+        return self.copy_of(value)
 
     def copy_of(self, values: XLike) -> Array:
-        """A tile with these values, an array or a sparse matrix."""
+        """A tile with these values: an array, a sparse matrix or one number."""
         tile = self.buffer()
         np.copyto(tile, _dense(values))
         return tile
@@ -193,7 +191,7 @@ class Pair:
     def _by_product(self, inverse: Inverse) -> tuple[Array, float]:
         """|x|^2 - 2 x'z + |z|^2, and the largest |x|^2 + |z|^2, which rounding is relative to."""
         if self.x.sparse or self.z.sparse:
-            x, z = (_scale_rows(rows, inverse) for rows in (self.x, self.z))
+            x, z = (multiply(rows.values, np.atleast_2d(inverse)) for rows in (self.x, self.z))
             x2, z2 = squared_norms(x), squared_norms(z)
             tile = self.copy_of(x @ z.T)
             tile *= -2.0
@@ -293,8 +291,9 @@ def _dense(values: XLike) -> Array:
     return np.asarray(values.toarray() if hasattr(values, "toarray") else values)
 
 
-def _scale_rows(rows: Rows, inverse: Inverse) -> XLike:
-    return rows.values.multiply(np.atleast_2d(inverse)).tocsr() if rows.sparse else rows.values * inverse
+def multiply(values: XLike, by: Array) -> XLike:
+    """An array or a sparse matrix times numbers for its rows or columns."""
+    return values.multiply(by).tocsr() if hasattr(values, "tocsr") else values * by
 
 
 def squared_norms(values: XLike) -> Array:

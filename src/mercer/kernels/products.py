@@ -16,7 +16,7 @@ from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import ENDLESS, BuiltIn, Slopes
 from mercer.kernels.labels import Label, bracket, column_names
-from mercer.kernels.pair import Pair, squared_norms
+from mercer.kernels.pair import Pair, multiply, squared_norms
 from mercer.kernels.value import Check, non_negative, positive_number, real_number, whole_number
 
 # Beyond this degree the factors of monomials are no floating point numbers.
@@ -75,10 +75,6 @@ def _root(number: int) -> float:
 def inverse_or_zero(length: Array) -> Array:
     """1 / length, and 0 where the length is 0."""
     return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-
-
-def _row_scaled(values: XLike, by: Array) -> XLike:
-    return values.multiply(by[:, None]).tocsr() if hasattr(values, "tocsr") else values * by[:, None]
 
 
 class Linear(BuiltIn):
@@ -249,8 +245,8 @@ class Cosine(BuiltIn):
         """Rows scaled to length one, by their largest entry first so that no square overflows or vanishes."""
         largest = abs(values).max(axis=1)
         largest = largest.toarray().ravel() if hasattr(values, "tocsr") else largest
-        table = Rows(_row_scaled(values, inverse_or_zero(np.asarray(largest, dtype=np.float64))))
-        return Rows(_row_scaled(table.values, inverse_or_zero(np.sqrt(squared_norms(table)))))
+        table = multiply(values, inverse_or_zero(np.asarray(largest, dtype=np.float64))[:, None])
+        return Rows(multiply(table, inverse_or_zero(np.sqrt(squared_norms(table)))[:, None]))
 
     def diagonal(self, rows: Rows) -> Array:
         """1, or 0 for a zero row."""

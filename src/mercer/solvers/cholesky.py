@@ -351,8 +351,7 @@ class Mixed:
     """
 
     def __init__(self, K: Array, alpha: float, reason: str, *, certified: bool = False) -> None:
-        self.n, self.alpha, self.reason = len(K), alpha, reason
-        self._K = K
+        self.n, self.alpha, self.reason, self._K = len(K), alpha, reason, K
         self.largest = largest_eigenvalue(K.__matmul__, rich_start(self.n)) + alpha
         if alpha <= 0 or self.largest / alpha > _CONDITION:
             raise NotRefinable("condition not known to be small")
@@ -371,7 +370,7 @@ class Mixed:
     def _precondition(self, R: Array) -> Array:
         lengths = np.linalg.norm(R, axis=0)
         scale = np.where(lengths > 0, lengths, 1.0)
-        solved, _ = spotrs(self._factor, np.asfortranarray(R / scale, dtype=np.float32), lower=1)
+        solved = spotrs(self._factor, np.asfortranarray(R / scale, dtype=np.float32), lower=1)[0]
         return np.asarray(solved, dtype=np.float64) * scale
 
     def solve(self, B: Array) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -77,29 +77,6 @@ class LowRank:
         return np.asarray(result)
 
 
-@dataclass
-class Tally:
-    """What an iteration has taken so far, and how far it came.
-
-    `residual` is relative to what was asked for, `relative` to each of the last right-hand sides; `error` is about the
-    length of what is wrong with each of the last solutions.
-    """
-
-    single: int = 0
-    double: int = 0
-    residual: float = 0.0
-    relative: Array = field(default_factory=lambda: np.zeros(0))
-    error: Array = field(default_factory=lambda: np.zeros(0))
-
-    @property
-    def effort(self) -> int:
-        """In products of single precision, from kept tiles."""
-        return self.single + _DOUBLE * self.double
-
-    def __str__(self) -> str:
-        return f"{self.single} + {self.double} products, residual {self.residual:.0e}"
-
-
 class Conjugate:
     """G = (V K V + alpha I)^-1 by preconditioned conjugate gradients on many right-hand sides at once.
 
@@ -116,9 +93,13 @@ class Conjugate:
 
     Attributes
     ----------
-    tally : Tally
-        How many products with K were made in single and in double precision, and the largest relative residual
-        that was left. Residuals are those of double precision.
+    single, double : int
+        How many products with K were made in single and in double precision.
+    residual : float
+        The largest residual that was left, of double precision and relative to what was asked for.
+    relative, error : ndarray of shape (t,)
+        Residuals relative to each of the last right-hand sides, and about the length of what is wrong with each of the
+        last solutions.
     """
 
     tolerance: ClassVar[float] = TOLERANCE
@@ -128,7 +109,18 @@ class Conjugate:
         self.quick = system.quick if system.tiles.single else self.exact
         self.nearby = LowRank(system.F, system.inner, alpha)
         self.n, self.alpha, self.largest = system.n, alpha, system.largest + alpha
-        self.most, self.tally = most, Tally()
+        self.most, self.single, self.double = most, 0, 0
+        self.residual, self.relative, self.error = 0.0, np.zeros(0), np.zeros(0)
+
+    @property
+    def effort(self) -> int:
+        """What it has taken so far, in products of single precision, from kept tiles."""
+        return self.single + _DOUBLE * self.double
+
+    @property
+    def account(self) -> str:
+        """What it has taken so far, and how far it came."""
+        return f"{self.single} + {self.double} products, residual {self.residual:.0e}"
 
     def solve(self, B: Array, relative_to: Array | None = None) -> Array:
         """G B; every round knows in double precision what is missing, and each direction is new to the last.
@@ -142,18 +134,20 @@ class Conjugate:
         before, product, last = math.inf, self.quick, None
         for _ in range(_ROUNDS):
             missing = float((_lengths(R) / goal).max(initial=0.0))
-            if missing <= 1.0 or self.tally.effort >= self.most:
+            if missing <= 1.0 or self.effort >= self.most:
                 break
             if missing > _SLOW * before:
                 if product is self.exact:
                     break
                 product, last = self.exact, None
             before = missing
-            D = self._descend(R, product, _share(missing, exact=product is self.exact))
+            # all at once in double precision, else the same share in each of several rounds
+            rounds = math.ceil(math.log(missing) / math.log(1 / _AT_A_TIME)) if product is not self.exact else 1
+            D = self._descend(R, product, 0.5 * missing ** (-1.0 / max(1, rounds)))
             if last is not None:
                 D -= _ratio(_dots(D, last[1]), _dots(*last)) * last[0]
             AD = self.exact(D) + self.alpha * D
-            self.tally.double += 1
+            self.double += 1
             step = _ratio(_dots(D, R), _dots(D, AD))
             if not np.isfinite(step * AD).all():  # numbers beyond any precision: X stays as it was
                 break
@@ -161,12 +155,12 @@ class Conjugate:
             R -= step * AD
             if (EPS * self.largest * _lengths(X) > 0.01 * goal).any():  # rounding may have led the update astray
                 R = B - self.exact(X) - self.alpha * X
-                self.tally.double += 1
+                self.double += 1
             last = D, AD
         left = _lengths(R)
-        self.tally.residual = max(self.tally.residual, self.tolerance * float((left / goal).max(initial=0.0)))
-        self.tally.relative = left / np.maximum(_lengths(B), 1e-300)
-        self.tally.error = self._error(R, X) * unit
+        self.residual = max(self.residual, self.tolerance * float((left / goal).max(initial=0.0)))
+        self.relative = left / np.maximum(_lengths(B), 1e-300)
+        self.error = self._error(R, X) * unit
         return X * unit
 
     def _error(self, R: Array, X: Array) -> Array:
@@ -189,12 +183,12 @@ class Conjugate:
         goal = share * _lengths(B)
         for _ in range(_STEPS):
             AD = product(D) + self.alpha * D
-            self.tally.double += product is self.exact
-            self.tally.single += product is not self.exact
+            self.double += product is self.exact
+            self.single += product is not self.exact
             step = _ratio(rz, _dots(D, AD))
             X += step * D
             R -= step * AD
-            if (_lengths(R) <= goal).all() or not step.any() or self.tally.effort >= self.most:
+            if (_lengths(R) <= goal).all() or not step.any() or self.effort >= self.most:
                 break
             Z = self.nearby(R)
             last, rz = rz, _dots(R, Z)
@@ -206,20 +200,20 @@ class Conjugate:
         """Error of these columns of the last solution or of their predictions, in units of the precision."""
         t = found.shape[1]
         with np.errstate(divide="ignore", invalid="ignore"):
-            lost = np.maximum(self.tally.error[:t] / _lengths(found), self.tally.relative[:t]) / EPS
+            lost = np.maximum(self.error[:t] / _lengths(found), self.relative[:t]) / EPS
         return float(np.nan_to_num(lost, nan=1.0).max(initial=1.0))
 
     @property
     def has_converged(self) -> bool:
         """Whether the residual is what was asked for."""
-        return self.tally.residual <= 1.001 * self.tolerance
+        return self.residual <= 1.001 * self.tolerance
 
     def route(self) -> Route:
         """How it was solved, with the residual that was reached."""
-        reason = f"{self.reason}, {self.nearby.F.shape[1]} pivots, {self.tally}"
+        reason = f"{self.reason}, {self.nearby.F.shape[1]} pivots, {self.account}"
         if not self.has_converged:
             reason += f" of {self.tolerance:.0e} wanted; a larger alpha or solver='cholesky' gives more digits"
-        residual = max(float(self.tally.relative.max(initial=0.0)), EPS)
+        residual = max(float(self.relative.max(initial=0.0)), EPS)
         return Route("cg", reason, max(1.0, self.largest / self.alpha), self.n, self.n, residual=residual)
 
 
@@ -247,12 +241,6 @@ def solve_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool) 
         solved = G.solve(y, np.maximum(spread, _SHARE * _lengths(y)))
         found = Solution(root[:, None] * solved, np.zeros(Y.shape[1]), None, G.route())
     return replace(found, route=replace(found.route, cancelled=G.loss_of_digits(found.dual / root[:, None])))
-
-
-def _share(missing: float, *, exact: bool) -> float:
-    """What one round must leave of the residual: all at once in double precision, else the same share each round."""
-    rounds = 1 if exact else max(1, math.ceil(math.log(missing) / math.log(1 / _AT_A_TIME)))
-    return 0.5 * float(missing ** (-1.0 / rounds))
 
 
 def _dots(A: Array, B: Array) -> Array:
@@ -354,16 +342,16 @@ class StreamedSystem:
             try:
                 found = solve_by_gradients(G, self.root, Y, intercept=self.intercept)
             except NotSolved as error:
-                G.tally.residual, found = math.inf, error
+                G.residual, found = math.inf, error
             if not G.has_converged and self.choice.replaceable:
                 self._factored = self._direct_system(G)
             if self._factored is None:
                 if isinstance(found, NotSolved):
                     raise found
                 if not G.has_converged:
-                    products = G.tally.single + G.tally.double
+                    products = G.single + G.double
                     warn(
-                        f"Conjugate gradients did not converge: relative residual {G.tally.residual:.1e} (tolerance "
+                        f"Conjugate gradients did not converge: relative residual {G.residual:.1e} (tolerance "
                         f"{G.tolerance:.0e}) after {products} matrix products. Use a larger alpha, or "
                         "solver='cholesky'.",
                         ConvergenceWarning,
@@ -376,7 +364,7 @@ class StreamedSystem:
         self.tiles = KeptTiles(self.kernel, self.rows, 0)
         if int(8.8 * self.n * self.n) > available_bytes():
             return None
-        reason = f"{self.choice.reason}; conjugate gradients were too slow: {G.tally}"
+        reason = f"{self.choice.reason}; conjugate gradients were too slow: {G.account}"
         K, weights = training_matrix(self.kernel, self.rows), self.root**2 if self.weighted else None
         return DualSystem(K, weights, intercept=self.intercept, reason=reason)
 

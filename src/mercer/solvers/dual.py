@@ -137,8 +137,7 @@ class SpectralInverse:
 
     def route(self) -> Route:
         """How it was factored."""
-        rank = int(self.kept.sum())
-        smallest = float(np.abs(self.shifted).min(initial=math.inf))
+        rank, smallest = int(self.kept.sum()), float(np.abs(self.shifted).min(initial=math.inf))
         condition = self.largest / smallest if rank == self.n and smallest > 0 else math.inf
         lowest = float(self.shifted.min(initial=0.0))
         negative = lowest if lowest < -self.cutoff else 0.0

@@ -171,8 +171,7 @@ class FittedRidge:
             return PrimalSystem(self.features(rows), weights, intercept=intercept, reason=choice.reason)
         if choice.name == "cg":
             return StreamedSystem(self.kernel, rows, weights, intercept=intercept, choice=choice)
-        certified = self.kernel.verdict()[0] is True
-        K = training_matrix(self.kernel, rows)
+        K, certified = training_matrix(self.kernel, rows), self.kernel.verdict()[0] is True
         return DualSystem(K, weights, intercept=intercept, reason=choice.reason, certified=certified)
 
     # -- prediction -------------------------------------------------------------------------------

@@ -180,6 +180,10 @@ class Task:
     loss: Loss
     intercept: bool
 
+    def part(self, rows: Array) -> Task:
+        """Some of the rows."""
+        return replace(self, K=self.K[np.ix_(rows, rows)], y=self.y[rows], weights=self.weights[rows])
+
     def curvature(self, f: Array, alpha: float) -> Curvature | ClassCurvature:
         """The second derivatives at f, factored with K."""
         found = self.loss.curvature(self.y, f)
@@ -330,10 +334,9 @@ class Optimum:
 
     def refit(self, rows: Array) -> Array:
         """Values at a set of rows of the model that is fitted without them."""
-        task, rest = self.task, np.setdiff1d(np.arange(len(self.f)), rows)
-        others = replace(task, K=task.K[np.ix_(rest, rest)], y=task.y[rest], weights=task.weights[rest])
-        found = others.minimize(self.alpha, self.f[rest])
-        return np.asarray(task.K[np.ix_(rows, rest)] @ found.a + found.b)
+        rest = np.setdiff1d(np.arange(len(self.f)), rows)
+        other = self.task.part(rest).minimize(self.alpha, self.f[rest])
+        return np.asarray(self.task.K[np.ix_(rows, rest)] @ other.a + other.b)
 
     def go_far(self, sets: Sequence[Array], values: Sequence[Array]) -> Array:
         """For each set of rows, whether one step to these values changes the curvature of a row by more than a third.
@@ -341,11 +344,10 @@ class Optimum:
         A row that takes its neighbours along when it is left out, such as the only one of its class, does so at any
         leverage.
         """
-        loss, y = self.task.loss, self.task.y
 
         def logs(rows: Array, f: Array) -> Array:
-            found = loss.curvature(y[rows], f)
-            return np.log(_FLAT + (found * (1.0 - found) if isinstance(loss, Softmax) else found))
+            found = self.task.loss.curvature(self.task.y[rows], f)
+            return np.log(_FLAT + (found * (1.0 - found) if isinstance(self.task.loss, Softmax) else found))
 
         moves = (logs(rows, new) - logs(rows, self.f[rows]) for rows, new in zip(sets, values, strict=True))
         return np.array([float(np.abs(move).max(initial=0.0)) > _MOVED for move in moves], dtype=bool)
