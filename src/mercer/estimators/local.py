@@ -96,7 +96,7 @@ class LocalCore(NumericEstimator):
         """Rows with weight, then the others, with targets less their mean; targets as given, and the order of rows."""
         owner = type(self).__name__
         self._validate()
-        X, y = check_input(self, self.given_kernels(), X, y, sparse=False, least=self._fewest)
+        X, y = check_input(self, self._given_kernels(), X, y, sparse=False, least=self._fewest)
         weights = as_sample_weight(sample_weight, X)
         if weights is not None:
             check_weights(owner, weights)

@@ -133,7 +133,7 @@ class LossOfLabels(LabelsMixin):
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
-        values = self.values_at(X)
+        values = self._values(X)
         return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
 
     def predict_proba(self, X: XLike) -> Array:
@@ -148,7 +148,7 @@ class LossOfLabels(LabelsMixin):
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        values = self.values_at(X)
+        values = self._values(X)
         fitted: Any = getattr(self, "best_estimator_", self)
         found = fitted.losses_[0].mean(values)
         return np.hstack([1.0 - found, found]) if found.shape[1] == 1 else np.asarray(found)
@@ -219,7 +219,7 @@ class LossModel(KernelEstimator):
             words = f"Newton's method of {owner} has not converged after {self.n_iter_} steps."
             warn(f"{words} Use a larger alpha, or rescale the target.", ConvergenceWarning)
 
-    def values_at(self, X: XLike) -> Array:
+    def _values(self, X: XLike) -> Array:
         """f at new rows (m, outputs)."""
         check_is_fitted(self, "dual_coef_")
         rows = self.check_rows(X)
@@ -315,7 +315,7 @@ class KernelRegressor(LossOfNumbers, LossModel):
         check_is_fitted(self, "dual_coef_")
         if self.losses_[0].name == "squared":
             return np.asarray(self._ridge.predict(X))
-        values = np.sort(self.losses_[0].mean(self.values_at(X)), axis=1)
+        values = np.sort(self.losses_[0].mean(self._values(X)), axis=1)
         return values[:, 0] if np.ndim(self.quantiles) == 0 or values.shape[1] == 1 else values
 
 

@@ -237,11 +237,11 @@ class LossSearch(SearchInputs):
         self.check_data(X, reset=False)
         return self.best_estimator_.predict(X)
 
-    def values_at(self, X: XLike) -> Array:
+    def _values(self, X: XLike) -> Array:
         """f of the best candidate at new rows (m, outputs)."""
         check_is_fitted(self, "best_estimator_")
         self.check_data(X, reset=False)
-        return np.asarray(self.best_estimator_.values_at(X))
+        return np.asarray(self.best_estimator_._values(X))  # noqa: SLF001 - of the same family
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

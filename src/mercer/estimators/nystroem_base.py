@@ -55,10 +55,10 @@ class NumericEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = any(map(is_positive_only, self.given_kernels()))
+        tags.input_tags.positive_only = any(map(is_positive_only, self._given_kernels()))
         return tags
 
-    def given_kernels(self) -> list[Any]:
+    def _given_kernels(self) -> list[Any]:
         """The kernels that were given, one or many."""
         return listed_kernels(self.kernels if hasattr(self, "kernels") else self.kernel)
 
