@@ -95,17 +95,16 @@ def check_folder(path: object, mark: str, what: str = "folder") -> Path:
     `what`: the parameter that names it.
     """
     folder, mark = check_path(path, what), f"{version('mercer')} {_FORM} {mark}"
-    if folder.exists() and not folder.is_dir():
-        raise InputError(sentence(f"The {what} {str(folder)!r}", "a directory", "a file", f"Use another {what}."))
-    with explain(f"The {what} {str(folder)!r} cannot be used"):
+    name, way_out = f"The {what} {str(folder)!r}", f"Use another {what}."
+    refuse_if(folder.exists() and not folder.is_dir(), name, "a directory", "a file", way_out)
+    with explain(f"{name} cannot be used"):
         folder.mkdir(parents=True, exist_ok=True)
         held, stamp = [each.name for each in folder.iterdir()], folder / _STAMP
         if not held:
             write_whole(stamp, [mark.encode("ascii")], what)
         if not stamp.exists() or stamp.read_bytes() != mark.encode("ascii"):
             must_be = "empty, or belong to an earlier fit of the same table with the same settings"
-            got = f"{held[0]!r} in it"
-            raise InputError(sentence(f"The {what} {str(folder)!r}", must_be, got, f"Use another {what}."))
+            raise InputError(sentence(name, must_be, f"{held[0]!r} in it", way_out))
     return folder.resolve()
 
 
@@ -203,9 +202,8 @@ def _sort_leaf(table: Array, source: Source, scale: Array, levels: int, file: Bi
     Returns its splits, level by level, sizes and boxes of its cores, and targets, weights and numbers of its rows.
     """
     width = source.width
-    if len(table) < 2**levels:
-        must_be, got = "different enough to be split into cells by value", "too many equal values"
-        raise InputError(sentence(f"The columns of {source.what}", must_be, got, "Fit the table in memory."))
+    must_be, got = "different enough to be split into cells by value", "too many equal values"
+    refuse_if(len(table) < 2**levels, f"The columns of {source.what}", must_be, got, "Fit the table in memory.")
     points = table[:, :width] * scale
     cores, columns, thresholds = split(points, levels)
     order = np.concatenate(cores)

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer.data.rows import Array, File
-from mercer.errors import InputError, MemoryRefusal, refuse_if, sentence
+from mercer.errors import InputError, MemoryRefusal, refuse_if
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise, readable
 from mercer.runtime.passes import Backend, PassCheckpoint, PassWork, run_pass
@@ -256,9 +256,8 @@ class StreamedSearch:
 
     def run(self) -> StreamedResult:
         """All passes, and every score."""
-        if self.nested and self.route == "predictions":
-            must_be = f"one of {', '.join((*FROM_SUMS, *BY_ROWS))} where nested=True"
-            raise InputError(sentence("scoring", must_be, repr(self.scoring.name)))
+        must_be, unscored = f"one of {', '.join((*FROM_SUMS, *BY_ROWS))} where nested=True", self.route == "predictions"
+        refuse_if(self.nested and unscored, "scoring", must_be, repr(self.scoring.name))
         needed = self.plan().bytes
         promise(needed, f"A search with up to {max(self.plan().landmarks)} landmarks", "Use fewer landmarks or folds.")
         swept: list[Swept] = []

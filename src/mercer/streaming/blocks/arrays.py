@@ -157,8 +157,7 @@ def open_frame(frame: Frame, asked: RolesGiven) -> Source:
     """A DataFrame, whose columns are read once into arrays."""
     layout = frame_layout(frame.columns, asked)
     promise(8 * len(frame) * len(layout.columns_read), "X as an array", "Save it as Parquet, which is read in blocks.")
-    given = asked.where(named=False).items()
-    others = [_beside(value, what, len(frame)) for what, value in given]
+    others = [_beside(value, what, len(frame)) for what, value in asked.where(named=False).items()]
     return _open(read_frame(frame, layout, others), layout)
 
 

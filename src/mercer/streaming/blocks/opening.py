@@ -170,15 +170,14 @@ def _read_stream(begin: Callable[[], Iterable[object]], mark: str, part: Part, *
         own = [None if column is None else column.shape[1:] for column in block.columns()]
         form = form or own
         if own != form:
-            other = any((a is None) != (b is None) for a, b in zip(own, form, strict=True))
-            got = "other items" if other else "another number of columns or targets"
+            same = all((a is None) is (b is None) for a, b in zip(own, form, strict=True))
+            got = "another number of columns or targets" if same else "other items"
             raise InputError(f"Block {place} must have the same items as block 0, such as (X, y); got {got}.")
         for what, names in (("y", block.Y if part.layout.labels else None), ("groups", block.keys)):
             if names is not None and (kind := kind_of_names(what, names)) is not None:
                 one_kind(what, [kinds.setdefault(what, (kind, f"block {place}")), (kind, f"block {place}")])
-        if place == 0 and _mark(block) != mark:
-            got = "a different first block"
-            raise InputError(sentence("X", "the same blocks in every pass", got, _AFRESH))
+        other = place == 0 and _mark(block) != mark
+        refuse_if(other, "X", "the same blocks in every pass", "a different first block", _AFRESH)
         yield block
         row += len(block)
 

@@ -172,9 +172,7 @@ class Source:
 
 def _least(words: Array, count: int) -> Array:
     """The places of the `count` smallest words."""
-    if len(words) <= count:
-        return np.arange(len(words))
-    return np.argpartition(words, count - 1)[:count]
+    return np.argpartition(words, count - 1)[:count] if len(words) > count else np.arange(len(words))
 
 
 @dataclass(frozen=True)
