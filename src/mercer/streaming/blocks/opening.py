@@ -16,7 +16,10 @@ from mercer.data.checks import as_names, kind_of, kind_of_names, one_kind
 from mercer.data.rows import PerRow, XLike, YLike
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.runtime.dask import compute, delayed
-from mercer.streaming.blocks.arrays import (
+from mercer.streaming.blocks.files import open_parquet, open_text, refuse_pipe
+from mercer.streaming.blocks.source import (
+    Part,
+    Source,
     as_frame,
     as_stored,
     fingerprint,
@@ -28,8 +31,6 @@ from mercer.streaming.blocks.arrays import (
     read_frame,
     refuse_length,
 )
-from mercer.streaming.blocks.files import open_parquet, open_text, refuse_pipe
-from mercer.streaming.blocks.source import Part, Source
 from mercer.streaming.blocks.table import Block, Columns, Layout, Naming, RolesGiven, as_labels
 from mercer.tables.parquet import table_path
 from mercer.text import counted
