@@ -12,7 +12,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -27,7 +27,7 @@ from mercer.kernels.base import Kernel
 from mercer.local.cells import CellProblem, CellSolution, CellSystem, LocalFit
 from mercer.local.partition import Partition, boxes, route, split
 from mercer.runtime import run
-from mercer.runtime.disk import SourceStamp, check_path, explain, replacing, write_whole
+from mercer.runtime.disk import SourceStamp, check_path, replacing, retell, write_whole
 from mercer.streaming.blocks import Block, Source
 
 LEAF_ROWS = 65_536  # rows of a leaf of the first splits, about, and rows that are read at a time
@@ -97,7 +97,7 @@ def check_folder(path: object, mark: str, what: str = "folder") -> Path:
     folder, mark = check_path(path, what), f"{version('mercer')} {_FORM} {mark}"
     name, way_out = f"The {what} {str(folder)!r}", f"Use another {what}."
     refuse_if(folder.exists() and not folder.is_dir(), name, "a directory", "a file", way_out)
-    with explain(f"{name} cannot be used"):
+    with retell(f"{name} cannot be used"):
         folder.mkdir(parents=True, exist_ok=True)
         held, stamp = [each.name for each in folder.iterdir()], folder / _STAMP
         if not held:
@@ -243,6 +243,11 @@ def _read_arrays(folder: Path) -> dict[str, Array]:
     raise InputError(f"The folder {str(folder)!r} was changed. Use another folder.")
 
 
+def _tell_of(path: Path, verb: str) -> AbstractContextManager[None]:
+    """Tell in a sentence that a file cannot be read or written."""
+    return retell(f"{str(path)!r} cannot be {verb}")
+
+
 class SolutionFile(Sequence[CellSolution]):
     """Solutions of cells, each a record with a checksum in one file.
 
@@ -266,7 +271,7 @@ class SolutionFile(Sequence[CellSolution]):
         self._answered, self._targets = np.diff(cells.answer_order[1]), t
         sizes = np.dtype(self._head).itemsize + 8 * ((self._splits + 1) * t * self._answered + 1)
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
-        with explain(f"{str(path)!r} cannot be written"):
+        with _tell_of(path, "written"):
             path.touch()
             os.truncate(path, int(self._starts[-1]))
 
@@ -280,7 +285,7 @@ class SolutionFile(Sequence[CellSolution]):
 
     def find(self, cell: int) -> CellSolution | None:
         """The solution of a cell; None if it was not written, or not to its end."""
-        with explain(f"{str(self._path)!r} cannot be read"), self._path.open("rb") as file:
+        with _tell_of(self._path, "read"), self._path.open("rb") as file:
             file.seek(int(self._starts[cell]))
             raw = file.read(int(self._starts[cell + 1] - self._starts[cell]))
         form = self._record(cell)
@@ -308,7 +313,7 @@ class SolutionFile(Sequence[CellSolution]):
         parts = solution.held_out if solution.left_out is None else [*solution.held_out, solution.left_out]
         record["held_out"][0] = parts
         record["checksum"] = zlib.crc32(record.tobytes()[:-8], self._mark)
-        with explain(f"{str(self._path)!r} cannot be written"), self._path.open("r+b") as file:
+        with _tell_of(self._path, "written"), self._path.open("r+b") as file:
             file.seek(int(self._starts[cell]))
             file.write(record.tobytes())
 

@@ -311,14 +311,15 @@ class StreamedSearch:
         return [sides, first.targets.offset, classes, *folds, first.intercept, first.weighted]
 
     def _refuse_empty(self, state: State) -> None:
-        weights, way_out = state["weights"], "Rows are assigned to folds by a hash of the row index or group;"
+        weights, folds = state["weights"], self.first.folds
         refuse_if(not weights.any(), "sample_weight", "positive for at least one row", "only zeros")
-        for there, words in (
-            (state["rows"] > 0, "Fold {} of {} is empty."),
-            (weights.sum() - weights > 0, "Without fold {} of {}, no row has positive weight."),
-        ):
-            if not there.all():
-                raise InputError(f"{words.format(int(there.argmin()), len(there))} {way_out} use fewer folds.")
+        left = weights.sum() - weights
+        way_out = "Rows are assigned to folds by a hash of the row index or group; use fewer folds."
+        if not (state["rows"] > 0).all():
+            raise InputError(f"Fold {int((state['rows'] <= 0).argmax())} of {folds} is empty. {way_out}")
+        if not (left > 0).all():
+            fold = int((left <= 0).argmax())
+            raise InputError(f"Without fold {fold} of {folds}, no row has positive weight. {way_out}")
 
     def _second(self, swept: Sequence[Swept], state: State) -> HeldOutLosses:
         """What the second pass does: models in terms of kernel values."""

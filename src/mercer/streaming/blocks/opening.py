@@ -103,10 +103,10 @@ def as_source(
     if isinstance(X, str | os.PathLike):
         path = table_path(os.fspath(X))
         refuse_pipe(path)
-        suffix = ".parquet" if path.is_dir() else path.suffix.lower()
-        if suffix not in _OPENERS:
+        suffix = path.suffix.lower()
+        if (opener := _OPENERS.get(".parquet" if path.is_dir() else suffix)) is None:
             raise InputError(f"The file {path.name!r} must end in .npy, .csv, .tsv or .parquet; got {suffix!r}.")
-        return _OPENERS[suffix](path, asked)
+        return opener(path, asked)
     if hasattr(X, "__dask_graph__"):
         return open_collection(X, asked)
     way_out = "Pass an iterable of dense blocks, made with X[i:j].toarray()."
@@ -195,7 +195,8 @@ def _columns(given: object, place: int, width: int | None = None) -> Columns:
         raise InputError(f"X of block {place} must have {counted(width, 'column')}; got {X.shape[1]}.")
     for what, other in (("y", Y), ("weights", weights), ("groups", keys)):
         rows = X.shape[:1] if other is None else other.shape[:1]
-        must_be, got = f"as long as its X ({len(X)} rows)", f"{sum(rows)} rows"
+        must_be = f"as long as its X ({len(X)} rows)"
+        got = f"{len(other) if other is not None and other.ndim else 0} rows"
         refuse_if(rows != X.shape[:1], f"{what} of block {place}", must_be, got)
     return X, Y, weights, keys
 

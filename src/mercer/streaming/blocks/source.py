@@ -19,7 +19,7 @@ from mercer.data.hashing import row_words
 from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, refuse_if
 from mercer.runtime.dask import compute
-from mercer.runtime.disk import SourceStamp, explain
+from mercer.runtime.disk import SourceStamp, retell
 from mercer.runtime.passes import Backend, run_pass
 from mercer.runtime.resources import promise
 from mercer.streaming.blocks.table import (
@@ -315,7 +315,7 @@ def as_stored(values: object) -> Stored:
 
 def _read_npy(path: Path) -> Stored:
     """An array in a `.npy` file."""
-    with explain(f"{str(path)!r} cannot be read"):
+    with retell(f"{str(path)!r} cannot be read"):
         try:
             return as_stored(np.load(path, mmap_mode="r", allow_pickle=False))
         except (ValueError, EOFError) as problem:
