@@ -19,6 +19,7 @@ HELPERS = {
     "promise": ("MemoryRefusal", "{1} needs {needed} of memory; {available} is available. {2}"),
     "_promise": ("MemoryRefusal", "{1} needs {needed} of memory; {available} is available. {2}"),
     "_promise_features": ("MemoryRefusal", "{2} needs {needed} of memory; {available} is available."),
+    "retell": ("InputError", "{0}: {...}."),
     "cell_error": ("InputError", "Column {name} must be {0}; got {cell} in {place}. {2}"),
     "_spoilt": ("InputError", "The state of TableEncoder is invalid: {0}. Use a state made by state()."),
 }

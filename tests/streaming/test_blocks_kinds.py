@@ -1,6 +1,6 @@
 """Keys and labels across files, blocks and partitions: equal numbers are one key, and two kinds are refused.
 
-Covers: streaming.blocks.arrays, streaming.blocks.table.
+Covers: streaming.blocks.table.
 """
 
 import datetime as dt

@@ -83,9 +83,9 @@ def test_maps_that_hold_what_the_file_does_not_are_taken_as_arrays(tmp_path, rng
 
 
 def test_arrays_beyond_a_quarter_of_a_gigabyte_are_known_by_samples(monkeypatch, rng):
-    from mercer.streaming.blocks import arrays
+    from mercer.streaming.blocks import source
 
-    monkeypatch.setattr(arrays, "_WHOLE", 1000)
+    monkeypatch.setattr(source, "_WHOLE", 1000)
     X = rng.normal(size=(9000, 2))
     first = as_source(X).identity()
     X[0, 0] += 1.0

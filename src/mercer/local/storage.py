@@ -12,7 +12,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
@@ -26,7 +26,7 @@ from mercer.kernels.base import Kernel
 from mercer.local.cells import CellProblem, CellSolution, CellSystem, LocalFit
 from mercer.local.partition import Partition, boxes, route, split
 from mercer.runtime import run
-from mercer.runtime.disk import SourceStamp, check_path, explain, replacing, write_whole
+from mercer.runtime.disk import SourceStamp, check_path, replacing, retell, write_whole
 from mercer.streaming.blocks import Block, Source
 
 LEAF_ROWS = 65_536  # rows of a leaf of the first splits, about, and rows that are read at a time
@@ -73,17 +73,16 @@ def check_folder(path: object, mark: str, what: str = "folder") -> Path:
     `what`: the parameter that names it.
     """
     folder, mark = check_path(path, what), f"{version('mercer')} {_FORM} {mark}"
-    is_file = folder.exists() and not folder.is_dir()
-    refuse_if(is_file, f"The {what} {str(folder)!r}", "a directory", "a file", f"Use another {what}.")
-    with explain(f"The {what} {str(folder)!r} cannot be used"):
+    name, way_out = f"The {what} {str(folder)!r}", f"Use another {what}."
+    refuse_if(folder.exists() and not folder.is_dir(), name, "a directory", "a file", way_out)
+    with retell(f"{name} cannot be used"):
         folder.mkdir(parents=True, exist_ok=True)
         held, stamp = [each.name for each in folder.iterdir()], folder / _STAMP
         if not held:
             write_whole(stamp, [mark.encode("ascii")], what)
         if not stamp.exists() or stamp.read_bytes() != mark.encode("ascii"):
             must_be = "empty, or belong to an earlier fit of the same table with the same settings"
-            got = f"{held[0]!r} in it"
-            raise InputError(sentence(f"The {what} {str(folder)!r}", must_be, got, f"Use another {what}."))
+            raise InputError(sentence(name, must_be, f"{held[0]!r} in it", way_out))
     return folder.resolve()
 
 
@@ -214,6 +213,11 @@ def _read_arrays(folder: Path) -> Arrays:
     raise InputError(f"The folder {str(folder)!r} was changed. Use another folder.")
 
 
+def _tell_of(path: Path, verb: str) -> AbstractContextManager[None]:
+    """Tell in a sentence that a file cannot be read or written."""
+    return retell(f"{str(path)!r} cannot be {verb}")
+
+
 class SolutionFile(Sequence[CellSolution]):
     """Solutions of cells, each a record with a checksum in one file.
 
@@ -236,7 +240,7 @@ class SolutionFile(Sequence[CellSolution]):
         self._answered, self._shape = np.diff(cells.answer_order[1]), (len(cells.splits or ()) + 1, t)
         sizes = np.dtype(self._head).itemsize + 8 * (math.prod(self._shape) * self._answered + 1)
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
-        with explain(f"{str(path)!r} cannot be written"):
+        with _tell_of(path, "written"):
             path.touch()
             os.truncate(path, int(self._starts[-1]))
 
@@ -250,7 +254,7 @@ class SolutionFile(Sequence[CellSolution]):
 
     def find(self, cell: int) -> CellSolution | None:
         """The solution of a cell; None if it was not written, or not to its end."""
-        with explain(f"{str(self._path)!r} cannot be read"), self._path.open("rb") as file:
+        with _tell_of(self._path, "read"), self._path.open("rb") as file:
             file.seek(int(self._starts[cell]))
             raw = file.read(int(self._starts[cell + 1] - self._starts[cell]))
         form = self._record(cell)
@@ -278,7 +282,7 @@ class SolutionFile(Sequence[CellSolution]):
         parts = solution.held_out if solution.left_out is None else [*solution.held_out, solution.left_out]
         record["held_out"][0] = parts
         record["checksum"] = zlib.crc32(record.tobytes()[:-8], self._mark)
-        with explain(f"{str(self._path)!r} cannot be written"), self._path.open("r+b") as file:
+        with _tell_of(self._path, "written"), self._path.open("r+b") as file:
             file.seek(int(self._starts[cell]))
             file.write(record.tobytes())
 

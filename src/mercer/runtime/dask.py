@@ -253,7 +253,7 @@ def _promise(client: Client, state: State) -> None:
     for worker in client.scheduler_info(n_workers=-1)["workers"].values():
         threads, limit = worker["nthreads"], worker.get("memory_limit") or 0
         if 0 < limit < threads * size:
-            words = f"A Dask worker with {threads} threads needs {readable(threads * size)} of memory;"
+            words = f"A Dask worker with {worker['nthreads']} threads needs {readable(threads * size)} of memory;"
             way_out = "Use fewer landmarks, or workers with fewer threads or more memory."
             raise MemoryRefusal(f"{words} the worker has {readable(limit)}. {way_out}")
 

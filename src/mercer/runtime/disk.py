@@ -61,7 +61,7 @@ class SourceStamp:
 
     def check(self) -> None:
         """Refuse a file that has changed since."""
-        with explain(f"{self.path!r} can no longer be read"):
+        with retell(f"{self.path!r} can no longer be read"):
             now = SourceStamp.of(self.path)
         if now.machine != self.machine:
             now = replace(now, stamped=self.stamped, inode=self.inode, machine=self.machine)
@@ -71,12 +71,12 @@ class SourceStamp:
 
 
 @contextlib.contextmanager
-def explain(problem: str) -> Iterator[None]:
+def retell(problem: str) -> Iterator[None]:
     """Turn an error of the system inside into one sentence that begins with the problem."""
     try:
         yield
     except OSError as error:
-        raise InputError(f"{problem}: {error.strerror or error}.") from None
+        raise InputError(": ".join((problem, f"{error.strerror or error}."))) from None
 
 
 def check_path(path: object, what: str = "model file") -> Path:
@@ -105,7 +105,7 @@ def replacing(path: Path, what: str = "model file") -> Iterator[BinaryIO]:
     The file beside is locked as long as it is written. One that a killed save has left is not, and is removed by the
     next save to the same target.
     """
-    with _refusing(path, what, "written"):
+    try:
         if path.is_dir():
             raise ModelFileError(f"The {what} {path} cannot be written: it is a directory. Name a file inside it.")
         if path.exists() and not path.is_file():
@@ -121,23 +121,22 @@ def replacing(path: Path, what: str = "model file") -> Iterator[BinaryIO]:
                 os.fsync(file.fileno())
             beside.replace(target)
         _settle(target.parent)
+    except OSError as problem:
+        raise ModelFileError(f"The {what} {path} cannot be written: {_reason(problem)}") from None
 
 
 def try_place(path: Path, what: str) -> None:
     """Refuse a place that cannot be written to, before the work and not after."""
-    with _refusing(path, what, "written"), _beside(real_path(path)) as (descriptor, _):
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _refusing(path: Path, what: str, verb: str, way_out: str = "") -> Iterator[None]:
-    """Turn an error of the system inside into one sentence."""
     try:
-        yield
+        with _beside(real_path(path)) as (descriptor, _):
+            os.close(descriptor)
     except OSError as problem:
-        words = problem.strerror or type(problem).__name__
-        end = way_out if os.path.isfile(path) else ""  # noqa: PTH113 - is_file raises for names that are too long
-        raise ModelFileError(f"The {what} {path} cannot be {verb}: {words[0].lower()}{words[1:]}.{end}") from None
+        raise ModelFileError(f"The {what} {path} cannot be written: {_reason(problem)}") from None
+
+
+def _reason(problem: OSError) -> str:
+    words = problem.strerror or type(problem).__name__
+    return f"{words[0].lower()}{words[1:]}."
 
 
 def real_path(path: Path) -> Path:
@@ -227,13 +226,15 @@ def _settle(folder: Path) -> None:
 @contextlib.contextmanager
 def opened(path: Path, what: str = "model file", way_out: str = "") -> Iterator[tuple[BinaryIO, int]]:
     """A regular file and its size; what goes wrong inside is told with the path."""
-    with _refusing(path, what, "read", way_out):
-        try:
-            if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
-                kind = "a directory" if path.is_dir() else "not a regular file"
-                raise ModelFileError(f"it is {kind}.", hint="Use another path.")  # noqa: TRY301 - told with the path
-            with path.open("rb") as file:
-                yield file, os.fstat(file.fileno()).st_size
-        except ModelFileError as problem:
-            end = "" if problem.hint else way_out
-            raise ModelFileError(f"The {what} {path} cannot be read: {problem}{end}") from None
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
+            kind = "a directory" if path.is_dir() else "not a regular file"
+            raise ModelFileError(f"it is {kind}.", hint="Use another path.")  # noqa: TRY301 - told with the path
+        with path.open("rb") as file:
+            yield file, os.fstat(file.fileno()).st_size
+    except ModelFileError as problem:
+        end = "" if problem.hint else way_out
+        raise ModelFileError(f"The {what} {path} cannot be read: {problem}{end}") from None
+    except OSError as problem:
+        end = way_out if os.path.isfile(path) else ""  # noqa: PTH113 - is_file raises for names that are too long
+        raise ModelFileError(f"The {what} {path} cannot be read: {_reason(problem)}{end}") from None

@@ -13,7 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import lru_cache, partial
 from pathlib import Path
@@ -91,13 +91,13 @@ def _left_in(group: Path, limit: str, usage: str, cached: str) -> list[int]:
 
 
 def _process_limit() -> list[int]:
-    try:
+    with suppress(ImportError):  # not on every system
         import resource
-    except ImportError:  # pragma: no cover - not on every system
-        return []
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    sizes = [] if soft == resource.RLIM_INFINITY else _fields(Path("/proc/self/status"), "VmSize:")
-    return [soft - 1024 * kib for kib in sizes]
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if soft != resource.RLIM_INFINITY:
+            return [soft - 1024 * kib for kib in _fields(Path("/proc/self/status"), "VmSize:")]
+    return []
 
 
 def _fields(path: Path, label: str) -> list[int]:
@@ -108,10 +108,9 @@ def _fields(path: Path, label: str) -> list[int]:
 
 def _lines(path: Path) -> list[str]:
     """The lines of a file of the system; none where it is not there."""
-    try:
+    with suppress(OSError):
         return path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return []
+    return []
 
 
 def readable(count: float) -> str:
@@ -184,10 +183,9 @@ def threads(count: int) -> Iterator[None]:
 
 
 def _positive(what: str, value: object) -> int:
-    try:
+    count = 0
+    with suppress(ValueError):
         count = int(str(value))
-    except ValueError:
-        count = 0
     refuse_if(count < 1, what, "an integer of at least 1", repr(value))
     return count
 

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer.data.rows import Array, File
-from mercer.errors import InputError, MemoryRefusal, refuse_if, sentence
+from mercer.errors import InputError, MemoryRefusal, refuse_if
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise, readable
 from mercer.runtime.passes import Backend, PassCheckpoint, PassWork, run_pass
@@ -256,9 +256,8 @@ class StreamedSearch:
 
     def run(self) -> StreamedResult:
         """All passes, and every score."""
-        if self.nested and self.route == "predictions":
-            must_be = f"one of {', '.join((*FROM_SUMS, *BY_ROWS))} where nested=True"
-            raise InputError(sentence("scoring", must_be, repr(self.scoring.name)))
+        must_be, unscored = f"one of {', '.join((*FROM_SUMS, *BY_ROWS))} where nested=True", self.route == "predictions"
+        refuse_if(self.nested and unscored, "scoring", must_be, repr(self.scoring.name))
         needed = self.plan().bytes
         promise(needed, f"A search with up to {max(self.plan().landmarks)} landmarks", "Use fewer landmarks or folds.")
         swept: list[Swept] = []
@@ -312,14 +311,15 @@ class StreamedSearch:
         return [sides, first.targets.offset, classes, *folds, first.intercept, first.weighted]
 
     def _refuse_empty(self, state: State) -> None:
-        weights, way_out = state["weights"], "Rows are assigned to folds by a hash of the row index or group;"
+        weights, folds = state["weights"], self.first.folds
         refuse_if(not weights.any(), "sample_weight", "positive for at least one row", "only zeros")
-        for there, words in (
-            (state["rows"] > 0, "Fold {} of {} is empty."),
-            (weights.sum() - weights > 0, "Without fold {} of {}, no row has positive weight."),
-        ):
-            if not there.all():
-                raise InputError(f"{words.format(int(there.argmin()), len(there))} {way_out} use fewer folds.")
+        left = weights.sum() - weights
+        way_out = "Rows are assigned to folds by a hash of the row index or group; use fewer folds."
+        if not (state["rows"] > 0).all():
+            raise InputError(f"Fold {int((state['rows'] <= 0).argmax())} of {folds} is empty. {way_out}")
+        if not (left > 0).all():
+            fold = int((left <= 0).argmax())
+            raise InputError(f"Without fold {fold} of {folds}, no row has positive weight. {way_out}")
 
     def _second(self, swept: Sequence[Swept], state: State) -> HeldOutLosses:
         """What the second pass does: models in terms of kernel values."""

@@ -67,12 +67,12 @@ class LabelLosses:
         """Number of the class of each label; unknown labels are an error."""
         kinds = [(kind_of_names("y", self.classes), "the classes"), (kind_of_names("y", Y), "these rows")]
         one_kind("y", [(kind, where) for kind, where in kinds if kind is not None])
-        places = np.minimum(np.searchsorted(self.classes, Y), len(self.classes) - 1)
+        places = np.asarray(np.minimum(np.searchsorted(self.classes, Y), len(self.classes) - 1))
         other = np.flatnonzero(self.classes[places] != Y)
         if len(other):
             known = ", ".join(map(repr, self.classes[:5].tolist())) + (", ..." if len(self.classes) > 5 else "")
             raise InputError(sentence("Every label in y", f"one of {known}", repr(Y[other[:1]].tolist()[0])))
-        return np.asarray(places)
+        return places
 
     def table(self, Y: Array) -> Array:
         """Numbers for least squares."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -86,15 +86,11 @@ def _read_text(
 
     how[0].block_size = min(max(at_once * width, _LEAST_BYTES), _MOST_BYTES)
     stamp.check()
-    row = 0
     try:
         with csv.open_csv(stamp.path, *how) as reader:
-            for batch in reader:
-                yield part.check(_columns(batch, part, row), row)
-                row += batch.num_rows
+            yield from _read_tables(stamp, reader, part)
     except ArrowException as problem:
         raise _text_refusal(str(problem), Path(stamp.path).name, how[0]) from None
-    stamp.check()
 
 
 def _text_refusal(words: str, what: str, reading: ReadOptions) -> InputError:
@@ -152,16 +148,14 @@ def open_text(path: Path, asked: RolesGiven) -> Source:
     package = pyarrow("CSV in blocks")
     from pyarrow import csv
 
-    types = dict.fromkeys(layout.columns_read, package.string()) | dict.fromkeys(layout.numbers, package.float64())
+    names = layout.columns_read
+    types = dict.fromkeys(names, package.string()) | dict.fromkeys(layout.numbers, package.float64())
     types |= {name: package.int64() for _, name in layout.categories if all(map(_WHOLE.fullmatch, cells[name]))}
     how = (
         csv.ReadOptions(use_threads=False, column_names=head.names, skip_rows=head.lines[0] - 1),
         csv.ParseOptions(delimiter=head.separator, newlines_in_values=True, ignore_empty_lines=len(head.names) > 1),
         csv.ConvertOptions(
-            column_types=types,
-            include_columns=layout.columns_read,
-            decimal_point=style.decimal,
-            strings_can_be_null=True,
+            column_types=types, include_columns=names, decimal_point=style.decimal, strings_can_be_null=True
         ),
     )
     width = sum(len(cell) + 1 for column in head.columns for cell in column) // len(head.lines) + 1
@@ -201,26 +195,18 @@ def _parquet_layout(schema: Schema, asked: RolesGiven, what: str) -> Layout:
 def _row_groups(stamp: SourceStamp, sizes: Sequence[int], start: int, layout: Layout) -> Iterator[Part]:
     """The rows of a file, row groups together until they are worth a task."""
     least = max(_LEAST, -(-sum(sizes) // _MOST))
-    own: dict[int, int] = {}
-    before = 0
-    for group, size in enumerate(sizes):
-        own[group] = size
-        rows = sum(own.values())
-        if rows >= least or (group == len(sizes) - 1 and rows):
-            yield Part(start + before, rows, layout, partial(_read_groups, stamp, own), before + 1)
-            own, before = {}, before + rows
+    first = before = 0
+    for stop in range(1, len(sizes) + 1):
+        rows = sum(sizes[first:stop])
+        if rows >= least or (stop == len(sizes) and rows):
+            yield Part(start + before, rows, layout, partial(_read_groups, stamp, range(first, stop)), before + 1)
+            first, before = stop, before + rows
 
 
-def _read_groups(stamp: SourceStamp, sizes: dict[int, int], part: Part, skip: int, at_once: int) -> Iterator[Block]:
-    """The row groups of these sizes, without those that are skipped whole."""
-    row, groups = 0, list(sizes)
-    while groups and row + sizes[groups[0]] <= skip:
-        row += sizes[groups.pop(0)]
-    stamp.check()
-    for table in blocks_of(stamp.path, repr(stamp.path), at_once, part.layout.columns_read, groups):
-        yield part.check(_columns(table, part, row), row)
-        row += table.num_rows
-    stamp.check()
+def _read_groups(stamp: SourceStamp, groups: Sequence[int], part: Part, _: int, at_once: int) -> Iterator[Block]:
+    """Some row groups of a Parquet file; rows of these that are skipped must be read, too."""
+    tables = blocks_of(stamp.path, repr(stamp.path), at_once, part.layout.columns_read, groups)
+    return _read_tables(stamp, tables, part)
 
 
 def file_layout(path: Path, asked: RolesGiven) -> tuple[Layout, bool]:
@@ -257,6 +243,16 @@ def file_layout(path: Path, asked: RolesGiven) -> tuple[Layout, bool]:
 
 
 # Columns of pyarrow's
+
+
+def _read_tables(stamp: SourceStamp, tables: Iterable[Table], part: Part) -> Iterator[Block]:
+    """The rows of a file, which must stay the same meanwhile, from its tables of pyarrow's."""
+    stamp.check()
+    row = 0
+    for table in tables:
+        yield part.check(_columns(table, part, row), row)
+        row += table.num_rows
+    stamp.check()
 
 
 def _columns(batch: Table, part: Part, first: int) -> Columns:

@@ -16,7 +16,10 @@ from mercer.data.checks import as_names, kind_of, kind_of_names, one_kind
 from mercer.data.rows import PerRow, XLike, YLike
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.runtime.dask import compute, delayed
-from mercer.streaming.blocks.arrays import (
+from mercer.streaming.blocks.files import open_parquet, open_text, refuse_pipe
+from mercer.streaming.blocks.source import (
+    Part,
+    Source,
     as_frame,
     as_stored,
     fingerprint,
@@ -28,8 +31,6 @@ from mercer.streaming.blocks.arrays import (
     read_frame,
     refuse_length,
 )
-from mercer.streaming.blocks.files import open_parquet, open_text, refuse_pipe
-from mercer.streaming.blocks.source import Part, Source
 from mercer.streaming.blocks.table import Block, Columns, Layout, Naming, RolesGiven, as_labels
 from mercer.tables.parquet import table_path
 from mercer.text import counted
@@ -102,10 +103,10 @@ def as_source(
     if isinstance(X, str | os.PathLike):
         path = table_path(os.fspath(X))
         refuse_pipe(path)
-        suffix = ".parquet" if path.is_dir() else path.suffix.lower()
-        if suffix not in _OPENERS:
+        suffix = path.suffix.lower()
+        if (opener := _OPENERS.get(".parquet" if path.is_dir() else suffix)) is None:
             raise InputError(f"The file {path.name!r} must end in .npy, .csv, .tsv or .parquet; got {suffix!r}.")
-        return _OPENERS[suffix](path, asked)
+        return opener(path, asked)
     if hasattr(X, "__dask_graph__"):
         return open_collection(X, asked)
     way_out = "Pass an iterable of dense blocks, made with X[i:j].toarray()."
@@ -170,15 +171,14 @@ def _read_stream(begin: Callable[[], Iterable[object]], mark: str, part: Part, *
         own = [None if column is None else column.shape[1:] for column in block.columns()]
         form = form or own
         if own != form:
-            other = any((a is None) != (b is None) for a, b in zip(own, form, strict=True))
-            got = "other items" if other else "another number of columns or targets"
+            same = all((a is None) is (b is None) for a, b in zip(own, form, strict=True))
+            got = "another number of columns or targets" if same else "other items"
             raise InputError(f"Block {place} must have the same items as block 0, such as (X, y); got {got}.")
         for what, names in (("y", block.Y if part.layout.labels else None), ("groups", block.keys)):
             if names is not None and (kind := kind_of_names(what, names)) is not None:
                 one_kind(what, [kinds.setdefault(what, (kind, f"block {place}")), (kind, f"block {place}")])
-        if place == 0 and _mark(block) != mark:
-            got = "a different first block"
-            raise InputError(sentence("X", "the same blocks in every pass", got, _AFRESH))
+        other = place == 0 and _mark(block) != mark
+        refuse_if(other, "X", "the same blocks in every pass", "a different first block", _AFRESH)
         yield block
         row += len(block)
 
@@ -195,7 +195,8 @@ def _columns(given: object, place: int, width: int | None = None) -> Columns:
         raise InputError(f"X of block {place} must have {counted(width, 'column')}; got {X.shape[1]}.")
     for what, other in (("y", Y), ("weights", weights), ("groups", keys)):
         rows = X.shape[:1] if other is None else other.shape[:1]
-        must_be, got = f"as long as its X ({len(X)} rows)", f"{sum(rows)} rows"
+        must_be = f"as long as its X ({len(X)} rows)"
+        got = f"{len(other) if other is not None and other.ndim else 0} rows"
         refuse_if(rows != X.shape[:1], f"{what} of block {place}", must_be, got)
     return X, Y, weights, keys
 

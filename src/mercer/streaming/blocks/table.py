@@ -77,11 +77,11 @@ def refuse_kind(dtype: np.dtype[np.generic], naming: Naming) -> None:
     """Refuse what cannot be numbers by its type."""
     if dtype.kind in "biufO":
         return
-    kind = {"c": "complex numbers", "M": "dates", "m": "durations"}.get(dtype.kind)
-    kind = kind or ("text" if dtype.kind in "USTa" else str(dtype))
+    kinds = {"c": "complex numbers", "M": "dates", "m": "durations"} | dict.fromkeys("USTa", "text")
+    kind = kinds.get(dtype.kind, str(dtype))
+    hint = "Encode such columns as numbers (mercer.TableEncoder does), or drop them."
     if naming.names is not None and len(naming.names) == 1:
         raise InputError(sentence(f"Column {naming.names[0]!r} of {naming.what}", "numbers", kind, ENCODE))
-    hint = "Encode such columns as numbers (mercer.TableEncoder does), or drop them."
     raise InputError(sentence(naming.what, "a table of numbers", kind, hint))
 
 
