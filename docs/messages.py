@@ -20,6 +20,7 @@ HELPERS = {
     "_promise": ("MemoryRefusal", "{1} needs {needed} of memory; {available} is available. {2}"),
     "_promise_features": ("MemoryRefusal", "{2} needs {needed} of memory; {available} is available."),
     "cell_error": ("InputError", "Column {name} must be {0}; got {cell} in {place}. {2}"),
+    "column_error": ("InputError", "Column {0} must be {1}; got {2}. {3}"),
     "_spoilt": ("InputError", "The state of TableEncoder is invalid: {0}. Use a state made by state()."),
 }
 
@@ -107,8 +108,8 @@ class Texts:
         return "{...}"
 
 
-def _sentence(call: ast.Call, said: Texts) -> str:
-    what, must_be, got, *rest = [said(each) or "{...}" for each in call.args] + ["{...}"] * (3 - len(call.args))
+def _sentence(given: list[ast.expr], said: Texts) -> str:
+    what, must_be, got, *rest = [said(each) or "{...}" for each in given] + ["{...}"] * (3 - len(given))
     way_out = f" {rest[0]}" if rest else ""
     return f"{what} must be {must_be}; got {got}.{way_out}"
 
@@ -116,7 +117,7 @@ def _sentence(call: ast.Call, said: Texts) -> str:
 def _text(call: ast.Call, said: Texts) -> str | None:
     first = call.args[0] if call.args else None
     if isinstance(first, ast.Call) and isinstance(first.func, ast.Name) and first.func.id == "sentence":
-        text: str | None = _sentence(first, said)
+        text: str | None = _sentence(first.args, said)
     else:
         text = said(first)
     hint = next((said(each.value) for each in call.keywords if each.arg == "hint"), None)
@@ -135,7 +136,8 @@ def _name(call: ast.Call) -> str:
 
 def messages(source: Path = SOURCE) -> Iterator[Message]:
     """Every message, module by module."""
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(source.rglob("*.py"))}
+    paths = sorted({*source.rglob("*.py")} - {source / "errors.py"})  # which has the forms of messages
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths}
     shared = {name: text for tree in trees.values() for name, text in _constants(tree).items() if name[0] != "_"}
     for path, tree in trees.items():
         place, constants = str(path.relative_to(source)), shared | _constants(tree)
@@ -163,6 +165,8 @@ def _message(call: ast.Call, said: Texts) -> tuple[str, str] | None:
     name = _name(call)
     if name.endswith(("Error", "Refusal", "Warning", "BrokenOff", "NotSolved")) and call.args:
         text, kind = _text(call, said), name
+    elif name == "refuse_if" and call.args:
+        text, kind = _sentence(call.args[1:], said), "InputError"
     elif name == "warn" and len(call.args) > 1:
         kind = call.args[1].id if isinstance(call.args[1], ast.Name) else "warning"
         text = said(call.args[0])
