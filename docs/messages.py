@@ -21,6 +21,7 @@ HELPERS = {
     "_promise_features": ("MemoryRefusal", "{2} needs {needed} of memory; {available} is available."),
     "retell": ("InputError", "{0}: {...}."),
     "cell_error": ("InputError", "Column {name} must be {0}; got {cell} in {place}. {2}"),
+    "column_error": ("InputError", "Column {0} must be {1}; got {2}. {3}"),
     "_spoilt": ("InputError", "The state of TableEncoder is invalid: {0}. Use a state made by state()."),
 }
 

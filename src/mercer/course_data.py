@@ -181,7 +181,8 @@ def _mat_arrays(file: Path) -> list[Array]:
         got = "a damaged file or another format"
         raise InputError(sentence(repr(str(file)), "a MATLAB file", got, _PUBLISHED)) from None
     missing = [name for name in _ARRAYS if name not in stored]
-    refuse_if(missing, repr(str(file)), "a file of X, T and P", f"no {listed(missing)}", _PUBLISHED)
+    if missing:
+        raise InputError(sentence(repr(str(file)), "a file of X, T and P", f"no {listed(missing)}", _PUBLISHED))
     return [_finite(np.asarray(stored[name]), f"{name} of {file.name!r}", _PUBLISHED) for name in _ARRAYS]
 
 

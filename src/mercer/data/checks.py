@@ -51,12 +51,12 @@ def one_kind(what: str, found: Iterable[tuple[str, str]]) -> str | None:
         ...
     mercer.errors.InputError: groups must be of one type; got numbers in a.parquet and text in b.parquet. ...
     """
-    first: dict[str, str] = {}  # where each kind was found first
+    first: tuple[str, str] | None = None
     for kind, where in found:
-        first.setdefault(kind, where)
-        got = " and ".join(f"{kind} in {where}" for kind, where in first.items())
-        refuse_if(len(first) > 1, what, "of one type", got, "Convert all values to strings or all to numbers.")
-    return next(iter(first), None)
+        first = first or (kind, where)
+        got = f"{first[0]} in {first[1]} and {kind} in {where}"
+        refuse_if(kind != first[0], what, "of one type", got, "Convert all values to strings or all to numbers.")
+    return None if first is None else first[0]
 
 
 def _are_mixed(cells: Iterable[object]) -> bool:
@@ -143,8 +143,8 @@ def check_weights(owner: str, weights: Array) -> Array:
 def check_gram(K: Array) -> Array:
     """Validate a precomputed kernel matrix for training: square and symmetric."""
     what = "The precomputed kernel matrix K in fit"
-    (rows, columns), must_be = K.shape, "square, one row and column per training row"
-    refuse_if(rows != columns, what, must_be, f"{rows} x {columns}")
+    must_be = "square, one row and column per training row"
+    refuse_if(K.shape[0] != K.shape[1], what, must_be, f"{K.shape[0]} x {K.shape[1]}")
     gap, (i, j) = worst_asymmetry(K)
     if gap > ASYMMETRY * float(np.abs(K).max(initial=0.0)):
         got = f"K[{i}, {j}] = {K[i, j]:.6g} and K[{j}, {i}] = {K[j, i]:.6g}"

@@ -171,7 +171,7 @@ def draw(
             raise InputError(f"Leave-one-out needs at least 2 rows; got {n}.")
         return Folds(n, (tuple(LeftOut(np.array([i]), n) for i in range(n)),), "leave-one-out")
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
-        return _by_number(int(cv), n, y, int(repeats), groups, random_state, classifier=classifier)
+        return _by_number(int(cv), X, y, int(repeats), groups, random_state, classifier=classifier)
     if hasattr(cv, "split") and not isinstance(cv, str):
         return _by_splitter(cv, X, y, int(repeats), groups, random_state)
     if not isinstance(cv, Iterable) or isinstance(cv, str):
@@ -187,8 +187,8 @@ def check_names(what: str, given: object, n: int) -> Array:
     if names.dtype == object:
         missing = np.array([not isinstance(name, str) and str(name) in _MISSING for name in names])
     if missing.any():
-        where, way_out = f"the first in row {int(missing.argmax())}", "Impute the missing values, or drop these rows."
-        raise InputError(f"{what} has missing values, {where}. {way_out}")
+        row, way_out = int(missing.argmax()), "Impute the missing values, or drop these rows."
+        raise InputError(f"{what} has missing values, the first in row {row}. {way_out}")
     if names.dtype == object:
         kind_of_names(what, names)
         try:
@@ -238,13 +238,15 @@ def by_chance(cv: SplitsLike, repeats: int, random_state: Seed) -> bool:
 
 
 def _by_number(
-    folds: int, n: int, y: YLike, repeats: int, groups: PerRow, random_state: Seed, *, classifier: bool
+    folds: int, X: XLike, y: YLike, repeats: int, groups: PerRow, random_state: Seed, *, classifier: bool
 ) -> Folds:
     from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
     from sklearn.utils import check_random_state
 
-    what, most = ("rows", n) if groups is None else ("groups", len(np.unique(groups)))
-    refuse_if(not 2 <= folds <= most, "The number of folds", f"between 2 and the number of {what}, {most}", folds)
+    n = row_count(X)
+    available, what = n if groups is None else len(np.unique(groups)), "rows" if groups is None else "groups"
+    must_be = f"between 2 and the number of {what}, {available}"
+    refuse_if(not 2 <= folds <= available, "The number of folds", must_be, folds)
     shuffle = repeats > 1 or random_state is not None
     plain, stratified = (KFold, StratifiedKFold) if groups is None else (GroupKFold, StratifiedGroupKFold)
     splitter = (stratified if classifier else plain)(folds, shuffle=shuffle)
@@ -284,17 +286,21 @@ def _as_splits(pairs: Iterable[Any], n: int, groups: Array | None = None) -> tup
     return splits
 
 
+def _shape(given: object, rows: Array) -> str:
+    return f"{rows.dtype} of shape {rows.shape}" if rows.size else repr(given)
+
+
 def _rows(given: object, n: int) -> Array:
     rows = np.asarray(given)
     if rows.dtype == bool and rows.shape == (n,):
         rows = np.flatnonzero(rows)
     must_be = "an array of row indices, or a boolean mask with one value per row"
-    got = f"{rows.dtype} of shape {rows.shape}" if rows.size else repr(given)
-    refuse_if(rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"), "Rows of a split", must_be, got)
+    bad = rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu")
+    refuse_if(bad, "Rows of a split", must_be, _shape(given, rows))
     if not rows.size:
         return rows.astype(np.intp)
-    low, high = rows.min(), rows.max()
-    refuse_if(low < 0 or high >= n, "Row indices of a split", f"between 0 and {n - 1}", f"{low} to {high}")
+    bad, got = rows.min() < 0 or rows.max() >= n, f"{rows.min()} to {rows.max()}"
+    refuse_if(bad, "Row indices of a split", f"between 0 and {n - 1}", got)
     rows = rows.astype(np.intp)
     if np.bincount(rows).max() > 1:
         raise InputError(

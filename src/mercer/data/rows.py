@@ -267,8 +267,8 @@ def _check_numbers(values: Array) -> Array:
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         bad = table[row, column]
-        way_out = "Impute the missing" if np.isnan(bad) else "Replace the infinite"
-        way_out += " values, or drop these rows."
+        what = "missing" if np.isnan(bad) else "infinite"
+        way_out = f"{'Impute' if np.isnan(bad) else 'Replace'} the {what} values, or drop these rows."
         raise InputError(sentence("X", "finite", f"{bad} in row {row}, column {column}", way_out))
     return table
 

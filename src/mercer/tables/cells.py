@@ -198,9 +198,9 @@ class Cells:
         return f"{short(levels[int(codes[row])])!r} in {self.where(row)}"
 
 
-def column_error(name: str, must_be: str, got: str, hint: str = "") -> InputError:
+def column_error(name: str, must_be: str, found: str, hint: str = "") -> InputError:
     """The error for a column."""
-    return InputError(sentence(f"Column {name!r}", must_be, got), hint=hint, column=name)
+    return InputError(sentence(f"Column {name!r}", must_be, found), hint=hint, column=name)
 
 
 def short(text: str, most: int = 30) -> str:

@@ -142,12 +142,9 @@ def find_format(cells: Cells, said: str | None = None) -> str | None:
         return DAY_FIRST if said.index("%d") < said.index("%m") else MONTH_FIRST
     if len(fits) == 2:
         unclear = next((text for text in levels if len({read_day(text, form) for form in fits}) == 2), levels[0])
-        raise InputError(
-            f"Column {cells.name!r} is ambiguous: in {cells.found(unclear)} the day or the month may come first, and "
-            "no cell of the column tells which.",
-            hint="Set $date_format, or use $category.",
-            column=cells.name,
-        )
+        said = f"in {cells.found(unclear)} the day or the month may come first, and no cell of the column tells which."
+        message = f"Column {cells.name!r} is ambiguous: {said}"
+        raise InputError(message, hint="Set $date_format, or use $category.", column=cells.name)
     if fits:
         return fits[0]
     return DIGITS if len(levels) >= _FEWEST and are_dates(levels, DIGITS) else None

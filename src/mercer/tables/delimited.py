@@ -15,11 +15,6 @@ from mercer.text import counted
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SAMPLE = 1000  # rows by which separators are compared
-_CSV_ERRORS = {  # what the csv module says, and what that means
-    "unexpected end": "a quote is opened and never closed",
-    "expected after": "there is text after a closing quote; a quote inside a quoted cell must be written twice",
-    "field larger": "a cell is longer than 131072 characters; perhaps a quote is not closed",
-}
 _FOREIGN = {
     b"\x1f\x8b": "a gzip file",
     b"PK\x03\x04": "a zip file or a spreadsheet",
@@ -173,8 +168,17 @@ def _records(text: str, separator: str, what: str) -> Iterator[tuple[int, list[s
             yield begin, cells
             begin = reader.line_num + 1
     except csv.Error as error:
-        words = next((said for begins, said in _CSV_ERRORS.items() if begins in str(error)), str(error))
-        raise InputError(f"Line {begin} of {what} cannot be read: {words}.") from None
+        raise InputError(f"Line {begin} of {what} cannot be read: {_csv_words(str(error))}") from None
+
+
+def _csv_words(reason: str) -> str:
+    if "unexpected end" in reason:
+        return "a quote is opened and never closed."
+    if "expected after" in reason:
+        return "there is text after a closing quote; a quote inside a quoted cell must be written twice."
+    if "field larger" in reason:
+        return "a cell is longer than 131072 characters; perhaps a quote is not closed."
+    return f"{reason}."
 
 
 def _separator(text: str, what: str) -> str:

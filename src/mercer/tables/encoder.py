@@ -135,12 +135,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             must_be, way_out = "'number', 'category', 'date' or 'text'", "To drop it, use drop."
             refuse_if(kind not in _ASKABLE, f"The kind of column {column!r}", must_be, repr(kind), way_out)
         listed = not isinstance(self.drop, str | int) and all(isinstance(column, str | int) for column in self.drop)
-        for name, sound, must_be in (
-            ("drop", listed, "a list of columns, such as ['id']"),
-            ("missing", self.missing in _MISSING, "'mark' or 'mean'"),
-            ("strict", isinstance(self.strict, bool), "True or False"),
-        ):
-            refuse_if(not sound, f"{name} of TableEncoder", must_be, repr(getattr(self, name)))
+        refuse_if(not listed, "drop of TableEncoder", "a list of columns, such as ['id']", repr(self.drop))
+        refuse_if(self.missing not in _MISSING, "missing of TableEncoder", "'mark' or 'mean'", repr(self.missing))
+        refuse_if(not isinstance(self.strict, bool), "strict of TableEncoder", "True or False", repr(self.strict))
         style, dates = NumberStyle.from_settings(self.decimal, self.thousands), check_format(self.date_format)
         return EncoderSettings(kinds, tuple(self.drop), style, self.missing, dates, self.strict)
 

@@ -82,15 +82,14 @@ def _frame(frame: nw.DataFrame[Any]) -> Table:
 def _table_of_columns(X: XLike, keys: list[Hashable]) -> Table:
     names = tuple(map(str, keys))
     refuse_twice(names)
-    lengths = []
+    rows = len(X[keys[0]]) if keys and hasattr(X[keys[0]], "__len__") else 0
     for name, key in zip(names, keys, strict=True):
         column = X[key]
         sound = not isinstance(column, str | bytes) and hasattr(column, "__len__")
         refuse_if(not sound, f"Column {name!r}", "a sequence of values", type(column).__name__)
-        lengths.append(len(column))
-        must_be = f"as long as column {names[0]!r} ({lengths[0]} rows)"
-        refuse_if(lengths[-1] != lengths[0], f"Column {name!r}", must_be, f"{lengths[-1]} rows")
-    return Table(names, True, lengths[0] if keys else 0, lambda place: X[keys[place]])
+        length, must_be = len(column), f"as long as column {names[0]!r} ({rows} rows)"
+        refuse_if(length != rows, f"Column {name!r}", must_be, f"{length} rows")
+    return Table(names, True, rows, lambda place: X[keys[place]])
 
 
 def _numbered_names(width: int) -> tuple[str, ...]:

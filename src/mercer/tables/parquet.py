@@ -51,7 +51,7 @@ def pyarrow(what: str) -> Any:
 
 
 @contextmanager
-def _refuse_damage(what: str, is_what: str = "is a damaged") -> Iterator[None]:
+def _refuse_damage(what: str) -> Iterator[None]:
     """What pyarrow raises inside as one sentence."""
     package = pyarrow("Parquet")
     try:
@@ -59,13 +59,16 @@ def _refuse_damage(what: str, is_what: str = "is a damaged") -> Iterator[None]:
     except (InputError, MemoryRefusal):
         raise
     except (package.ArrowException, OSError, ValueError, TypeError, MemoryError) as problem:
-        raise InputError(f"{what} {is_what} Parquet file: {one_line(problem)}.") from None
+        raise InputError(f"{what} is a damaged Parquet file: {one_line(problem)}.") from None
 
 
 def parquet_file(path: str | Path) -> ParquetFile:
     """A Parquet file, whose pages are read when they are needed."""
-    with _refuse_damage(repr(Path(path).name), "is not a readable"):
+    package = pyarrow("Parquet")
+    try:
         return _file(path)
+    except (package.ArrowException, OSError, ValueError) as problem:
+        raise InputError(f"{Path(path).name!r} is not a readable Parquet file: {one_line(problem)}.") from None
 
 
 def _file(source: str | Path | bytes, coded: Sequence[str] = ()) -> ParquetFile:
