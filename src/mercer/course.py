@@ -265,7 +265,9 @@ def cv(
         dict(zip(grid, values, strict=True)) for grid in grids for values in itertools.product(*_lists(grid))
     ]
     refuse_if(not combinations, "Every value of parameters", "a non-empty list", repr(parameters))
-    objects = any(_takes_objects(method, grid) for grid in grids)
+    listed = [values for grid in grids for values in grid.values() if isinstance(values, list | tuple)]
+    tried = [getattr(method, "kernel", None), *itertools.chain.from_iterable(listed)]
+    objects = any(getattr(kernel, "kind", "") == "objects" for kernel in tried)  # rows, whatever they look like
     table = X if hasattr(X, "shape") else as_rows(X, objects=objects).values
     if random_state is None:  # the course reshuffles always
         random_state = int(np.random.default_rng().integers(2**31 - 1))
@@ -309,12 +311,6 @@ def _as_table(losses: list[npt.ArrayLike]) -> Array:
         return np.array(losses, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(sentence(what, "a number or an array of them", repr(losses[0]))) from None
-
-
-def _takes_objects(method: Estimator, parameters: Grid) -> bool:
-    """Whether rows are objects to the kernels of the method, or to those to try, whatever they look like."""
-    tried = [value for values in parameters.values() if isinstance(values, list | tuple) for value in values]
-    return any(getattr(kernel, "kind", "") == "objects" for kernel in [getattr(method, "kernel", None), *tried])
 
 
 def _with(method: Estimator, values: dict[str, object]) -> Estimator:

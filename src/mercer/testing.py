@@ -121,14 +121,10 @@ def _check_value_semantics(kernel: Kernel) -> None:
     except KernelTextError:
         again = kernel  # it holds a function, or is a kernel of your own: no text can rebuild it
     assert again == kernel, f"{kernel!r}: the kernel read from its repr must be equal; got {again!r}."
-    if _holds_function(kernel) or not _findable(type(kernel)):
+    cls = type(kernel)  # pickle finds it by its name, but not where it was made inside a function or an example
+    if _holds_function(kernel) or getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is not cls:
         return  # not everything can be pickled, and that is not the kernel's fault
     assert pickle.loads(pickle.dumps(kernel)) == kernel, f"{kernel!r}: the unpickled kernel must be equal."  # noqa: S301 - our own bytes
-
-
-def _findable(cls: type) -> bool:
-    """Whether pickle can find the class by its name: not where it was made inside a function or an example."""
-    return getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is cls
 
 
 def _holds_function(kernel: Kernel) -> bool:

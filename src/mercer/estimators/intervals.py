@@ -326,12 +326,14 @@ def _match_categories(categories: Any, n: int, m: int) -> Array | None:
     """Which training rows have the category of each new one."""
     if categories is None:
         return None
-    pair, must_be = isinstance(categories, tuple) and len(categories) == 2, "of the training rows, and of the new rows"
-    refuse_if(not pair, "categories", f"a pair: categories {must_be}", type(categories).__name__)
+    pair = isinstance(categories, tuple) and len(categories) == 2
+    must_be = "a pair: categories of the training rows, and of the new rows"
+    refuse_if(not pair, "categories", must_be, type(categories).__name__)
     old = check_names("categories of the training rows", categories[0], n)
     new = check_names("categories of the new rows", categories[1], m)
-    mixed, must_be = (old.dtype.kind in "USO") != (new.dtype.kind in "USO"), "of one kind, strings or numbers,"
-    refuse_if(mixed, "categories", f"{must_be} for training rows and new rows", f"{old.dtype} and {new.dtype}")
+    mixed = (old.dtype.kind in "USO") != (new.dtype.kind in "USO")
+    must_be = "of one kind, strings or numbers, for training rows and new rows"
+    refuse_if(mixed, "categories", must_be, f"{old.dtype} and {new.dtype}")
     return np.asarray(new[:, None] == old[None, :])
 
 

@@ -148,7 +148,8 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
         -------
         ndarray of shape (n_rows,)
         """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        shares = self.predict_proba(X)
+        return np.asarray(self.classes_[shares.argmax(axis=1)])
 
 
 class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors):  # type: ignore[misc]
@@ -189,4 +190,5 @@ class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors
         -------
         ndarray of shape (n_rows,) or (n_rows, n_targets)
         """
-        return np.asarray(self._targets[self.kneighbors(X, return_distance=False)].mean(axis=1))
+        places = self.kneighbors(X, return_distance=False)
+        return np.asarray(self._targets[places].mean(axis=1))

@@ -74,7 +74,11 @@ def refittable(model: Estimator, X: XLike) -> tuple[Any, Any]:
         return model, X
     if isinstance(model.model, Fixed):
         model.model.fit(X)  # which is refused
-    return model.pipeline, model.own_columns(X)
+    model.fitting(X)  # which names columns that are missing
+    columns, frame = list(model.kinds), nw.from_native(X, eager_only=True, strict=False)
+    if isinstance(frame, nw.DataFrame):
+        return model.pipeline, frame.select(columns).to_native()
+    return model.pipeline, {name: X[name] for name in columns}
 
 
 def fitting_columns(model: Estimator, X: XLike) -> Any:

@@ -108,20 +108,16 @@ def score_splits(
                 scores.append(how.score_by(model, X, y, fit.weights(split.test)))
             elif not pooled:
                 scores.append(how.score_rows(y, predicted))
-    predictions = _predictions_by_repeat(folds, parts)
-    if pooled:
-        tested = [np.concatenate([split.test for split in splits]) for splits in folds.repeats]
-        scores = [how.score_rows(fit.y[rows], predictions[r][rows]) for r, rows in enumerate(tested)]
-    return np.array(scores), predictions, facts
-
-
-def _predictions_by_repeat(folds: Folds, parts: list[tuple[int, Array, Array]]) -> Array:
-    """Predictions of every repeat, from repeat, rows and predictions of each split; NaN or None for untested rows."""
     if not parts:
         raise InputError("cv must yield at least one split; got none.")
     first = parts[0][2]
-    values = np.full((len(folds.repeats), folds.n, *first.shape[1:]), np.nan if first.dtype.kind == "f" else None)
+    # NaN or None for rows that are never tested
+    table = np.full((len(folds.repeats), folds.n, *first.shape[1:]), np.nan if first.dtype.kind == "f" else None)
     for repeat, rows, predicted in parts:
-        values[repeat, rows] = predicted
-    whole = values.dtype == object and all(value is not None for value in values.ravel())
-    return values.astype(np.result_type(*(predicted for _, _, predicted in parts))) if whole else values
+        table[repeat, rows] = predicted
+    if table.dtype == object and all(value is not None for value in table.ravel()):
+        table = table.astype(np.result_type(*(predicted for _, _, predicted in parts)))
+    if pooled:
+        tested = [np.concatenate([split.test for split in splits]) for splits in folds.repeats]
+        scores = [how.score_rows(fit.y[rows], table[r][rows]) for r, rows in enumerate(tested)]
+    return np.array(scores), table, facts

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
-import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
@@ -159,14 +158,6 @@ class TableModel(Fixed):
             raise InputError(sentence("Every column of the table", "a list of values, one per row", repr(first)))
         blank = np.full(len(first), "", dtype=object)  # of columns that the model knows and does not use
         return {column.name: table[column.name] if column.outputs else blank for column in self.columns}
-
-    def own_columns(self, table: Any) -> Any:
-        """The columns of a table that the model takes, as a table of the same kind."""
-        self.fitting(table)  # which names those that are missing
-        frame = nw.from_native(table, eager_only=True, strict=False)
-        if isinstance(frame, nw.DataFrame):
-            return frame.select(list(self.kinds)).to_native()
-        return {name: table[name] for name in self.kinds}
 
     def report(self, table: Mapping[str, Any]) -> EncoderReport:
         """What is unlike the training table in new rows."""
