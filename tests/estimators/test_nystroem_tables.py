@@ -80,7 +80,7 @@ def test_the_encoding_is_that_of_the_command_line(table):
     theirs = prepare(Job("kept.parquet", "price"))
     assert ours.encoder_.columns_ == theirs.encoder.columns_
     assert ours.encoder_.settings == theirs.encoder.settings
-    given = theirs.encoder.transform(theirs.features), theirs.target.values
+    given = theirs.encoder.transform(theirs.features), theirs.y
     assert ours.best_score_ == search().fit(*given).best_score_
 
 

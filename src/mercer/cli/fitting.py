@@ -128,10 +128,9 @@ def _fit_search(table: Prepared) -> Result:
     if job.time_budget is not None:
         seconds = (1 + times_as_long(search, job)) * search.explain(Z, y, weights, groups).chosen.seconds
         if seconds > job.time_budget:
-            raise InputError(
-                f"This search and its nested cross-validation take about {duration(seconds)}, more than --time-budget "
-                f"{job.time_budget:g}. Use fewer kernels or alphas, or a larger --time-budget."
-            )
+            way_out = "Use fewer kernels or alphas, or a larger --time-budget."
+            take = f"This search and its nested cross-validation take about {duration(seconds)}"
+            raise InputError(f"{take}, more than --time-budget {job.time_budget:g}. {way_out}")
     search.fit(Z, y, sample_weight=weights, groups=groups)
     how = {"cv": search.cv, "repeats": search.repeats, "random_state": search.random_state, "groups": groups}
     refitted: tuple[Any, Any] = search, Z
@@ -195,10 +194,9 @@ def _kernels(table: Prepared) -> list[Any]:
     row = Rows(np.zeros((1, len(encoder.names_out_))))
     for kernel in (parse(f"{each}()") if isinstance(each, str) else each for each in kernels if without):
         if kernel.count_features(row) is None:
-            raise InputError(
-                "--without-data needs a kernel with a finite feature map, such as linear() or polynomial(degree=2); "
-                f"{kernel!r} predicts from its training rows. Choose another --kernel, or remove --without-data."
-            )
+            need = "--without-data needs a kernel with a finite feature map, such as linear() or polynomial(degree=2)"
+            way_out = "Choose another --kernel, or remove --without-data."
+            raise InputError(f"{need}; {kernel!r} predicts from its training rows. {way_out}")
     return kernels
 
 

@@ -89,10 +89,8 @@ def _group_words(column: Column, table: Prepared) -> str:
     counts = np.unique(table.features[column.name].present, return_counts=True)[1]
     name, rows = legible(column.name), counted(round(float(np.median(counts))), "row")
     option = _option("--group", column.name) + " --missing drop" * bool(column.missing)
-    return (
-        f"Hint: {name} has {len(counts)} values, about {rows} each. If the rows of one {name} belong together, use "
-        f"{option}; otherwise the error may be too low."
-    )
+    use = f"If the rows of one {name} belong together, use {option}; otherwise the error may be too low."
+    return f"Hint: {name} has {len(counts)} values, about {rows} each. {use}"
 
 
 def _orders_rows(column: Column, table: Prepared) -> bool:

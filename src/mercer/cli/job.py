@@ -123,16 +123,16 @@ class Job:
             os.environ.update({} if before is None else {_LIMIT: before})
 
 
-def _parse_scoring(name: str | None) -> str | None:
+def _parse_scoring(scoring: str | None) -> str | None:
     """The name of a scorer of scikit-learn."""
-    if name is not None:
+    if scoring is not None:
         from sklearn.metrics import get_scorer_names
 
-        if name not in get_scorer_names():
-            hint = nearest(name, get_scorer_names())
+        if scoring not in get_scorer_names():
+            hint = nearest(scoring, get_scorer_names())
             hint = hint if hint.startswith("Did") else "Use a scikit-learn scorer name, such as r2."
-            raise InputError(f"Unknown scoring {name!r}. {hint}")
-    return name
+            raise InputError(f"Unknown scoring {scoring!r}. {hint}")
+    return scoring
 
 
 def _parse_alphas(text: str | None) -> tuple[float, ...]:

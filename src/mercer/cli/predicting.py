@@ -120,8 +120,10 @@ def read_both(options: dict[str, Any]) -> tuple[TableModel, Reading]:
     try:
         table = pa.concat_tables(parts.blocks(parts.names), promote_options="permissive")
     except pa.ArrowException as error:
-        why, way_out = one_line(error), "Save every file with the same column types."
-        raise InputError(f"The Parquet files of {parts.what} cannot be read as one table: {why}. {way_out}") from None
+        what, way_out = parts.what, "Save every file with the same column types."
+        raise InputError(
+            f"The Parquet files of {what} cannot be read as one table: {one_line(error)}. {way_out}"
+        ) from None
     return model, arrow_reading(table, parts.what, how)
 
 
@@ -194,10 +196,10 @@ def predict_table(
     first = row_id or (model.row_id if model.row_id in table.raw else None)
     if first:
         answer[first] = np.fromiter(table.exactly(first), dtype=object, count=table.rows)
-    if first == "prediction":
-        why = "the column of predictions has this name"
-        raise InputError(f"The id column must not be called 'prediction': {why}. Rename the id column.")
-    answer["prediction"] = pipeline.predict(rows)
+    name, why = "prediction", "the column of predictions has this name"
+    if first == name:
+        raise InputError(f"The id column must not be called {name!r}: {why}. Rename the id column.")
+    answer[name] = pipeline.predict(rows)
     if confidence is not None:
         if model.is_classifier:
             way_out = "Remove --interval: class probabilities are always written."
@@ -283,7 +285,7 @@ def known_targets(model: TableModel, table: Reading) -> tuple[Array, Array]:
         cells = interpret(cells, "number", model.style or table.style or NumberStyle(), writing=writing)
     rows = np.flatnonzero(~cells.missing)
     if not len(rows):
-        raise InputError(f"Column {name!r} of {table.what} is empty: there is nothing to compare with.")
+        raise InputError(f"Column {model.target!r} of {table.what} is empty: there is nothing to compare with.")
     if not model.is_classifier:
         return cells.values[rows].astype(np.float64), rows
     written = table.exactly(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -29,8 +29,7 @@ from mercer.text import counted, quoted
 Task: TypeAlias = Literal["regression", "classification"]
 Target: TypeAlias = tuple[Array, Task, str]  # numbers or labels, what they are, and why
 
-_FEWEST = 6  # rows that folds can be made of
-_FEWEST_OF_LABEL = 3  # rows of a label, so that folds can have some
+_FEWEST = 3  # rows of a label, so that folds can have some
 _FEW_ROWS = 2000  # up to which the automatic models are tried in any time
 MANY = 1_000_000  # rows beyond which models of landmarks are fitted; as many as a Parquet table that is held may have
 # Options that the automatic models do not have; --checkpoint only those of many rows.
@@ -71,6 +70,8 @@ class Prepared:
     stream : callable or None
         Starts a pass over blocks of all rows, for a table of which only a sample is held here.
     """
+
+    FEWEST: ClassVar[int] = 6  # rows that folds can be made of
 
     job: Job
     reading: Reading
@@ -185,9 +186,10 @@ def rows_left_out(table: Reading, job: Job, gaps: Mapping[str, Array], notes: li
         missing = gap & ~targets
         gone |= missing
         if missing.any() and job.missing != "drop":
-            count, where = counted(int(missing.sum()), "missing value"), table.where(int(np.argmax(missing)))
+            count, where = int(missing.sum()), table.where(int(np.argmax(missing)))
             option = "--missing-target drop" if name == job.target else "--missing drop"
-            raise InputError(f"Column {name!r} has {count}, the first in {where}. To drop these rows, use {option}.")
+            way_out = f"To drop these rows, use {option}."
+            raise InputError(f"Column {name!r} has {counted(count, 'missing value')}, the first in {where}. {way_out}")
     if (gone | targets).all():
         raise InputError(f"Every row of {table.what} has a missing value: --missing drop would leave no rows.")
     for marks, what in ((targets, "no target"), (gone, "missing values")):
@@ -195,10 +197,10 @@ def rows_left_out(table: Reading, job: Job, gaps: Mapping[str, Array], notes: li
             has, was = ("has", "was") if marks.sum() == 1 else ("have", "were")
             notes.append(f"{int(marks.sum())} of {len(marks)} rows {has} {what} and {was} dropped.")
     gone |= targets
-    left = int((~gone).sum())
-    if left < _FEWEST:
+    if (~gone).sum() < Prepared.FEWEST:
         after = " after dropping rows with missing values" if gone.any() else ""
-        raise InputError(f"{table.what} has too few rows: at least {_FEWEST} are needed; got {left}{after}.")
+        need = f"at least {Prepared.FEWEST} are needed"
+        raise InputError(f"{table.what} has too few rows: {need}; got {int((~gone).sum())}{after}.")
     return gone
 
 
@@ -209,7 +211,7 @@ def _rows_of_common_labels(table: Reading, job: Job, kept: Array, notes: list[st
         return kept
     labels = np.array([as_label(written[row]) for row in rows])
     _, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    rare = counts[places] < _FEWEST_OF_LABEL
+    rare = counts[places] < _FEWEST
     if rare.any():
         dropped = quoted(sorted(set(labels[rare].tolist())))
         notes.append(f"{counted(int(rare.sum()), 'row')} with rare labels dropped: {dropped}.")
@@ -248,7 +250,8 @@ def choose_target(table: Reading, job: Job, rows: Array, notes: list[str]) -> Ta
     Labels are the cells as they are in the file. Those of which more than half are distinct are refused, since they
     name rows, and so are labels of one or two rows.
     """
-    what, cells, written = f"Target {job.target!r}", table.columns[job.target][rows], table.exactly(job.target)
+    name = job.target
+    what, cells, written = f"Target {name!r}", table.columns[name][rows], table.exactly(name)
     if cells.family == "text":
         counts = zip(cells.levels, cells.counts, strict=True)
         words = [f"{text!r} ({count})" for text, count in counts if is_word_for_missing(text)]
@@ -266,27 +269,29 @@ def choose_target(table: Reading, job: Job, rows: Array, notes: list[str]) -> Ta
         return cells.values, "regression", "set by --task"
     by_task = "set by --task" if job.task else ""
     if cells.declared or not numbers:
-        return _label_target(what, labels, by_task or f"its values are labels, {len(distinct)} distinct")
+        return _label_target(name, labels, by_task or f"its values are labels, {len(distinct)} distinct")
     whole = bool((distinct == np.floor(distinct)).all())
     if job.task or len(distinct) == 2:
         labels = labels.astype(np.int64) if whole else np.array([as_label(number) for number in labels])
-        return _label_target(what, labels, by_task or "its values are numbers, but only two distinct ones")
+        return _label_target(name, labels, by_task or "its values are numbers, but only two distinct ones")
     if whole and len(distinct) == len(labels) and (np.diff(labels) == 1).all():
-        first = ", ".join([*map(as_label, labels[:3]), "..."])
-        raise InputError(f"{what} looks like a row number ({first}). Choose another target, or use --task regression.")
+        first, way_out = ", ".join(map(as_label, labels[:3])), "Choose another target, or use --task regression."
+        raise InputError(f"{what} looks like a row number ({first}, ...). {way_out}")
     few = "; if they are labels, use --task classification" * (whole and len(distinct) <= _FEW)
     return labels, "regression", f"its values are numbers, {len(distinct)} distinct{few}"
 
 
-def _label_target(what: str, labels: Array, why: str) -> Target:
+def _label_target(name: str, labels: Array, why: str) -> Target:
     """The labels; an error if they name rows, or if one is too rare."""
-    distinct, counts = np.unique(labels, return_counts=True)
-    if len(distinct) > 2 and 2 * len(distinct) > labels.size:
-        got, way_out = f"{len(distinct)} distinct labels in {len(labels)} rows", "use --task regression"
-        raise InputError(f"{what} has too many classes: {got}. If the target is numeric, {way_out}.")
-    least, must_be = int(counts.min()), f"labels with at least {_FEWEST_OF_LABEL} rows each"
-    got, way_out = f"{least} for {str(distinct[counts.argmin()])!r}", "To drop such rows, use --rare-labels drop."
-    refuse_if(least < _FEWEST_OF_LABEL, what, must_be, got, way_out)
+    what, (distinct, counts) = f"Target {name!r}", np.unique(labels, return_counts=True)
+    count = len(distinct)
+    if count > 2 and 2 * count > labels.size:
+        way_out = "If the target is numeric, use --task regression."
+        raise InputError(f"{what} has too many classes: {count} distinct labels in {len(labels)} rows. {way_out}")
+    rarest = str(distinct[counts.argmin()])
+    least, must_be = int(counts.min()), f"labels with at least {_FEWEST} rows each"
+    got, way_out = f"{least} for {rarest!r}", "To drop such rows, use --rare-labels drop."
+    refuse_if(least < _FEWEST, what, must_be, got, way_out)
     return labels, "classification", why
 
 
@@ -299,39 +304,39 @@ def as_label(cell: Any) -> str:
 
 def check_groups(table: Reading, job: Job, rows: Array, notes: list[str]) -> Array | None:
     """The groups of these rows, as strings."""
-    if job.group is None:
+    if (name := job.group) is None:
         return None
-    cells = table.exactly(job.group)
+    cells = table.exactly(name)
     groups = np.array([str(cells[row]) for row in rows])
     count = len(np.unique(groups))
     way_out = "All rows of a group are in the same fold, and at least 3 folds are needed."
-    refuse_if(count < 3, f"--group {job.group}", "a column with at least 3 distinct values", f"{count}", way_out)
-    notes.append(f"--group {job.group}: {count} groups; rows of one group are in the same fold.")
+    refuse_if(count < 3, f"--group {name}", "a column with at least 3 distinct values", f"{count}", way_out)
+    notes.append(f"--group {name}: {count} groups; rows of one group are in the same fold.")
     return groups
 
 
 def check_weights(table: Reading, job: Job, rows: Array, notes: list[str]) -> Array | None:
     """The weights of these rows."""
-    if job.weight is None:
+    if (name := job.weight) is None:
         return None
-    weights = np.asarray(table.columns[job.weight].values[rows])
+    weights = np.asarray(table.columns[name].values[rows])
     bad = np.flatnonzero(~(weights >= 0))
     if len(bad):
         got = f"{weights[bad[0]]:g} in {table.where(int(rows[bad[0]]))}"
-        raise InputError(sentence(f"Column {job.weight!r}", "non-negative, to be used as weights", got))
-    notes.append(f"--weight {job.weight}: weights of {weights.min():g} to {weights.max():g}.")
+        raise InputError(sentence(f"Column {name!r}", "non-negative, to be used as weights", got))
+    notes.append(f"--weight {name}: weights of {weights.min():g} to {weights.max():g}.")
     return weights
 
 
 def check_times(table: Reading, job: Job, rows: Array, notes: list[str]) -> Array | None:
     """When each of these rows was: days or numbers."""
-    if job.time is None:
+    if (name := job.time) is None:
         return None
-    cells = table.columns[job.time]
+    cells = table.columns[name]
     if cells.family not in {"date", "number"}:
         must_be, way_out = "a column of dates or numbers", "For dates in another format, set --date-format."
-        raise InputError(sentence(f"--time {job.time}", must_be, cells.found(int(np.argmin(cells.missing))), way_out))
-    notes.append(f"--time {job.time}: every fold is predicted from earlier rows, so the error is about the future.")
+        raise InputError(sentence(f"--time {name}", must_be, cells.found(int(np.argmin(cells.missing))), way_out))
+    notes.append(f"--time {name}: every fold is predicted from earlier rows, so the error is about the future.")
     return np.asarray(cells.values[rows])
 
 

@@ -167,10 +167,10 @@ def _interrupt_words(paths: dict[str, str], written: set[str]) -> str:
         return "Stopped; what went to standard output may be incomplete."
     if not written:
         return "Stopped; nothing was written."
-    done = ", ".join(f"{what} {path}" for what, path in paths.items() if what in written)
-    left = ", ".join(f"{what} {path}" for what, path in paths.items() if what not in written)
+    done = [f"{what} {path}" for what, path in paths.items() if what in written]
+    left = [f"{what} {path}" for what, path in paths.items() if what not in written]
     again = left and "the checkpoint" in written
-    text = f"Stopped; written: {done}" + (f"; not written: {left}." if left else ".")
+    text = f"Stopped; written: {', '.join(done)}" + (f"; not written: {', '.join(left)}." if left else ".")
     return text + (" Run the same command again to continue from the checkpoint." if again else "")
 
 
@@ -220,20 +220,21 @@ def words(error: Exception) -> str:
     """
     if isinstance(error, MercerError):
         return " ".join(error.in_terms(flags).split())
-    text = " ".join(str(error).split())
+    said = " ".join(str(error).split())
     if _is_out_of_memory(error):
         return (
             "Out of memory. Use fewer rows or columns, or set --memory-limit to less than the free memory: a fit that "
             "is too large then stops before it starts."
         )
     if _of_arrow(error):
-        return f"pyarrow cannot read or write this table: {text.rstrip('.')}. Drop or convert the column that it names."
+        return f"pyarrow cannot read or write this table: {said.rstrip('.')}. Drop or convert the column that it names."
     if isinstance(error, OSError) and error.strerror:
         place = repr(str(error.filename)) if error.filename else "the output"
-        act = "read" if error.errno == errno.ENOENT else "written"
-        return f"{place} cannot be {act}: {error.strerror[0].lower()}{error.strerror[1:]}."
-    if isinstance(error, ValueError) and text:
-        return text
+        act, reason = "read" if error.errno == errno.ENOENT else "written", error.strerror
+        reason = reason[0].lower() + reason[1:]
+        return f"{place} cannot be {act}: {reason}."
+    if isinstance(error, ValueError) and said:
+        return said
     return (
-        f"Internal error, {type(error).__name__}: {text}. Please report it; MERCER_TRACEBACK=1 shows where it happened."
+        f"Internal error, {type(error).__name__}: {said}. Please report it; MERCER_TRACEBACK=1 shows where it happened."
     )

@@ -57,14 +57,15 @@ def run_fit(options: dict[str, Any]) -> None:
         job = Job.parse(options)
         with job.limits():
             table = prepare(job)
-            _refuse_replacing(table)
+            _refuse_replacing(table, options)
             if not job.as_json and not job.quiet:
                 lines = hints(table)
                 say("\n".join([data_words(table), *([""] if lines else []), *lines]) + "\n")
             if job.report is not None and table.model.startswith("Nystroem"):
-                why = f"({table.model_because}): this model does not store held-out predictions"
+                name, why = table.model, table.model_because
+                reason = "this model does not store held-out predictions"
                 way_out = "Remove --report, or fit a sample of the rows."
-                raise InputError(f"--report is not supported for {table.model} {why}. {way_out}")
+                raise InputError(f"--report is not supported for {name} ({why}): {reason}. {way_out}")
             fitted = fit(table)
             fitted = replace(fitted, warned=[*table.warned, *find_leaks(table, fitted.outcome), *fitted.warned])
         _write_progress(_CLEAR)
@@ -158,13 +159,13 @@ def command_text(context: click.Context) -> str:
     return shlex.join(words)
 
 
-def _refuse_replacing(table: Prepared) -> None:
+def _refuse_replacing(table: Prepared, options: dict[str, Any]) -> None:
     """Refuse to replace what is not a model of these columns, this target and this task, unless that was said."""
-    job, place = table.job, Path(table.job.out)
-    if job.force or not place.is_file() or not place.stat().st_size:
+    place = Path(options["out"])
+    if options["force"] or not place.is_file() or not place.stat().st_size:
         return
     try:
-        held = load(job.out)
+        held = load(place)
         what = f"holds a {type(held).__name__} saved from Python"
     except MercerError:
         held, what = None, "is not a model file"
@@ -172,10 +173,10 @@ def _refuse_replacing(table: Prepared) -> None:
         columns = [column.name for column in held.columns]
         task = "classification" if held.is_classifier else "regression"
         names = {held.target, held.row_id, *held.ignored, *columns} - {""}
-        if (held.target, task, names) == (job.target, table.task, set(table.reading.raw)):
+        if (held.target, task, names) == (options["target"], table.task, set(table.reading.raw)):
             return
         what = f"holds the model of another table (it predicts {held.target!r}, by {task}, from {quoted(columns, 3)})"
-    raise InputError(f"{job.out!r} {what}. Choose another --out, or replace it with --force.")
+    raise InputError(f"{options['out']!r} {what}. Choose another --out, or replace it with --force.")
 
 
 def run_explain(options: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from mercer import models
 from mercer.data.rows import Array
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.lab.answers import estimator_of, fitted_model
-from mercer.lab.jobs import Job
+from mercer.lab.jobs import SearchJob
 from mercer.lab.questions import MOST_ROWS, Answer, Question, read_question
 from mercer.report import write_report
 from mercer.runtime import readable
@@ -46,7 +46,7 @@ _LONGEST = 1_000_000  # bytes of a first line that are looked at
 _LARGEST_CELL = 1e100
 
 
-def export(what: str, asked: object, job: Job | None, folder: Path | None = None) -> bytes:
+def export(what: str, asked: object, job: SearchJob | None, folder: Path | None = None) -> bytes:
     """The bytes of a file, which is written to `folder` for the moment if it must be one."""
     question = read_question(asked)
     if what == "python":
@@ -60,7 +60,7 @@ def export(what: str, asked: object, job: Job | None, folder: Path | None = None
         return path.read_bytes()
 
 
-def _write_report(question: Question, job: Job | None, path: Path) -> None:
+def _write_report(question: Question, job: SearchJob | None, path: Path) -> None:
     """Write the report of a search that is done."""
     way_out = "Choose the squared loss, or export a model file or Python code."
     refuse_if(question.loss != "squared", "The loss of reports", "'squared'", repr(question.loss), way_out)

@@ -28,7 +28,7 @@ class Stopped(MercerError):
 
 
 @dataclass(eq=False)
-class Job:
+class SearchJob:
     """A search with its nested cross-validation.
 
     Attributes
@@ -130,12 +130,12 @@ class Jobs:
     """The searches of a session: few run at once, and few are kept."""
 
     def __init__(self) -> None:
-        self._jobs: dict[str, Job] = {}  # the oldest first
+        self._jobs: dict[str, SearchJob] = {}  # the oldest first
         self._lock = threading.Lock()
 
     def start(self, asked: object) -> str:
         """A new search; its name."""
-        job, name = Job(read_question(asked)), secrets.token_hex(8)
+        job, name = SearchJob(read_question(asked)), secrets.token_hex(8)
         with self._lock:
             if sum(each.running for each in self._jobs.values()) >= _RUNNING:
                 raise InputError(f"{_RUNNING} searches are running. Stop one of them, or wait.")
@@ -147,7 +147,7 @@ class Jobs:
             self._jobs[name] = job
         return name
 
-    def get(self, name: object) -> Job:
+    def get(self, name: object) -> SearchJob:
         """The search of this name."""
         job = self._jobs.get(name) if isinstance(name, str) else None
         if job is None:

@@ -63,16 +63,14 @@ def read_question(asked: object) -> Question:
     if not isinstance(asked, Mapping):
         raise InputError(sentence("The request", "an object with points, kernel and alpha", type(asked).__name__))
     X, y, labels = read_points(asked.get("points"))
-    alpha = asked.get("alpha", 1.0)
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or abs(alpha) > 1e300 or math.isnan(alpha):
-        raise InputError(sentence("alpha", "a number", repr(alpha)[:40]))
-    refuse_if(not 0 < alpha <= 1e12, "alpha", "above 0 and at most 1e12", float(alpha))
+    alpha = _number(asked.get("alpha", 1.0), "alpha")
+    refuse_if(not 0 < alpha <= 1e12, "alpha", "above 0 and at most 1e12", alpha)
     at: XLike = asked.get("at", [])
     at = _words(at, 2 * _MOST_WORDS) if isinstance(X, list) else _rows(at, MOST_PLACES, "places", X.shape[1])
     loss, known, kind = asked.get("loss", "squared"), _LOSSES[labels], "labels" if labels else "numbers"
     refuse_if(loss not in known, f"The loss of {kind}", f"one of {', '.join(map(repr, known))}", repr(loss)[:40])
     kernel, intercept = read_kernel(asked.get("kernel")), asked.get("intercept") is True
-    return Question(X, y, labels, kernel, float(alpha), intercept, at, loss)
+    return Question(X, y, labels, kernel, alpha, intercept, at, loss)
 
 
 def read_kernel(text: object) -> Kernel:
@@ -99,14 +97,19 @@ def read_points(given: object) -> tuple[XLike, Array, bool]:
     words = isinstance(x, list) and bool(x) and isinstance(x[0], str)
     X: XLike = _words(x, _MOST_WORDS) if words else _rows(x, MOST_ROWS, "points", None)
     y = _rows([[each] for each in y] if isinstance(y, list) else None, MOST_ROWS, "targets", 1)[:, 0]
-    for invalid, must_be in (
-        (len(X) != len(y), f"as many points as targets; got {len(X)} and {len(y)}."),
-        (len(y) < 2, "at least 2 points. Add some by clicking into the plot."),
-        (labels and set(np.unique(y)) != {-1.0, 1.0}, "points of both labels."),
-    ):
-        if invalid:
-            raise InputError(f"There must be {must_be}")
+    if len(X) != len(y):
+        raise InputError(f"There must be as many points as targets; got {len(X)} and {len(y)}.")
+    if len(y) < 2:
+        raise InputError("There must be at least 2 points. Add some by clicking into the plot.")
+    if labels and set(np.unique(y)) != {-1.0, 1.0}:
+        raise InputError("There must be points of both labels.")
     return X, y, labels
+
+
+def _number(given: object, what: str) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float) or abs(given) > 1e300 or math.isnan(given):
+        raise InputError(sentence(what, "a number", repr(given)[:40]))
+    return float(given)
 
 
 def _rows(given: object, most: int, what: str, columns: int | None) -> Array:
@@ -119,17 +122,12 @@ def _rows(given: object, most: int, what: str, columns: int | None) -> Array:
         rows = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{what} must be lists of numbers.") from None
-    width = rows.shape[-1]
-    for invalid, must in (
-        (
-            rows.ndim != 2 or not 1 <= width <= _MOST_COLUMNS or not np.isfinite(rows).all(),
-            "be lists of numbers, all of one length",
-        ),
-        (columns not in (None, width), f"have {columns} numbers each; got {width}"),
-        (np.abs(rows).max(initial=0.0) > 1e100, "not be larger than 1e100"),
-    ):
-        if invalid:
-            raise InputError(f"{what} must {must}.")
+    if rows.ndim != 2 or not 1 <= rows.shape[1] <= _MOST_COLUMNS or not np.isfinite(rows).all():
+        raise InputError(f"{what} must be lists of numbers, all of one length.")
+    if columns not in (None, rows.shape[1]):
+        raise InputError(f"{what} must have {columns} numbers each; got {rows.shape[1]}.")
+    if np.abs(rows).max() > 1e100:
+        raise InputError(f"{what} must not be larger than 1e100.")
     return rows
 
 
