@@ -64,7 +64,8 @@ def houses(folder):
 def run(*words):
     """Exit code, standard output and standard error of one command, in this process."""
     streams = {name: io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for name in ("stdin", "stdout", "stderr")}
-    with patch.multiple(sys, argv=["mercer", *words], **streams), mercer.threads(1):
+    quiet = patch("mercer.runtime.progress._SELDOM", float("inf"))  # lines of progress come on slow machines only
+    with patch.multiple(sys, argv=["mercer", *words], **streams), quiet, mercer.threads(1):
         try:
             main()
             code = 0
