@@ -20,6 +20,7 @@ HELPERS = {
     "_promise": ("MemoryRefusal", "{1} needs {needed} of memory; {available} is available. {2}"),
     "_promise_features": ("MemoryRefusal", "{2} needs {needed} of memory; {available} is available."),
     "retell": ("InputError", "{0}: {...}."),
+    "own_similarity": ("InputError", "{2} k(x, x) of the new rows. Pass diag=, an array with one number per row{3}."),
     "cell_error": ("InputError", "Column {name} must be {0}; got {cell} in {place}. {2}"),
     "column_error": ("InputError", "Column {0} must be {1}; got {2}. {3}"),
     "_spoilt": ("InputError", "The state of TableEncoder is invalid: {0}. Use a state made by state()."),
@@ -56,6 +57,8 @@ class Texts:
             if isinstance(node, ast.Assign):
                 for target in node.targets:
                     self._assign(target, node.value)
+            if isinstance(node, ast.For) and isinstance(node.target, ast.Tuple):
+                self._assign_in_turn(node.target, node.iter, scope)
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
                 before, said = self._named(node.target), self(node.value)
                 if before is not None and said is not None:
@@ -67,6 +70,23 @@ class Texts:
                 self._assign(each, given)
         elif isinstance(target, ast.Name) and (said := self(value)) is not None:
             self.names.setdefault(target.id, []).append((target.lineno, said))
+
+    def _assign_in_turn(self, target: ast.Tuple, table: ast.expr, scope: ast.AST) -> None:
+        """What the names of a loop over a table that is written out stand for, one after the other."""
+        if isinstance(table, ast.Call) and isinstance(table.func, ast.Attribute) and table.func.attr == "items":
+            table = table.func.value
+        if isinstance(table, ast.Name):
+            assigned = (node for node in ast.walk(scope) if isinstance(node, ast.Assign))
+            names = {ast.unparse(node.targets[0]): node.value for node in assigned}
+            table = names.get(table.id, table)
+        if isinstance(table, ast.Dict):
+            rows = [list(pair) for pair in zip(table.keys, table.values, strict=True)]
+        else:
+            rows = [row.elts for row in getattr(table, "elts", []) if isinstance(row, ast.Tuple)]
+        for name, cells in zip(target.elts, zip(*rows, strict=True), strict=False):
+            texts = [text for cell in cells if (text := self(cell)) and "{" not in text[:1]]
+            if isinstance(name, ast.Name) and texts:
+                self.names.setdefault(name.id, []).append((name.lineno, " / ".join(dict.fromkeys(texts))))
 
     def _named(self, name: ast.Name) -> str | None:
         """The last string assigned to a name above this line; None if there is none."""
