@@ -29,7 +29,6 @@ from mercer.estimators.auto_evaluation import (
     tuning_factor,
 )
 from mercer.estimators.auto_intervals import AutoIntervals
-from mercer.estimators.auto_members import ExtraWork
 from mercer.estimators.inputs import check_targets, refuse_names
 from mercer.estimators.parameters import validate
 from mercer.estimators.ridge import KernelRidge
@@ -166,8 +165,7 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         Y = targets.reshape(len(y), -1)
         spread = Y.std(axis=0)
         self.centre_, self.scale_ = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
-        extra = ExtraWork(table, targets, beside.weights, self._extra_votes)
-        self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside, extra)
+        self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside, table, targets)
         committee, truth = self.committee_, self._Y
         held, clusters, factor = committee.held_out, committee.clusters, np.broadcast_to(growth(committee), Y.shape[1:])
         if self.loss_ == "log":
