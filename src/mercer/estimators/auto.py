@@ -314,7 +314,12 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         predictions, inside = np.full(y.shape, np.nan), []
 
         def judge(train: Array, test: Array, part: XLike, model: Self) -> tuple[Array, Array, Array]:
-            mine, theirs = (predictions[test] - y[test]) ** 2, _baseline_squares(y, train, test, beside.times)
+            # the baseline: the mean of the training rows; in time, or their last value if that errs less
+            mine, squares = (predictions[test] - y[test]) ** 2, [(y[test] - y[train].mean(axis=0)) ** 2]
+            if beside.times is not None:
+                last = train[beside.times[train] == beside.times[train].max()]
+                squares.append((y[test] - y[last].mean(axis=0)) ** 2)
+            theirs = min(squares, key=lambda losses: float(losses.mean()))
             inside.append(float(model.coverage(part, y[test])))
             return mine.mean(axis=0), theirs.mean(axis=0), (theirs - mine).reshape(len(test), -1)
 
@@ -330,12 +335,3 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
             "outer cross-validation", f"{counted(len(each), 'fold')}, all steps repeated in each", base=-baseline,
             predictions=predictions[None], coverage=float(np.mean(inside)), signal=z,
         )  # fmt: skip
-
-
-def _baseline_squares(y: Array, train: Array, test: Array, times: Array | None) -> Array:
-    """Squared errors of predicting the mean of the training rows; in time, or their last value if that errs less."""
-    squares = [(y[test] - y[train].mean(axis=0)) ** 2]
-    if times is not None:
-        last = train[times[train] == times[train].max()]
-        squares.append((y[test] - y[last].mean(axis=0)) ** 2)
-    return np.asarray(min(squares, key=lambda losses: float(losses.mean())))

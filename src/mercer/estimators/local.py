@@ -76,7 +76,6 @@ class LocalCore(CellSizes, NumericEstimator):
 
     fitted_: LocalFit = field(init=False)
     kernel_: Kernel = field(init=False)
-    temperature_: Temperature = field(init=False)
     _one_target = False
     _fewest: ClassVar[int] = 1
 
