@@ -98,3 +98,10 @@ def test_a_committee_without_each_row_has_its_members_refitted():
         assert np.allclose(found.predictions[i], votes(rest, new) - model.predict(NEW), atol=1e-8)
         left = [Y[j] - votes(rest & (np.arange(18) != j), Z[j : j + 1])[0] for j in np.flatnonzero(rest)]
         assert found.error_without[i] == pytest.approx(np.sqrt(np.mean(np.square(left))), rel=1e-7)
+
+
+def test_new_rows_of_a_model_of_constant_columns_are_refused():
+    model = AutoRegressor().fit(np.ones((18, 2)), Y)
+    assert influence(model).predictions is None
+    with pytest.raises(InputError, match="influence must be fitted to a column that varies where X is given"):
+        influence(model, np.ones((3, 2)))

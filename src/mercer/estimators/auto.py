@@ -29,7 +29,6 @@ from mercer.estimators.auto_evaluation import (
     tuning_factor,
 )
 from mercer.estimators.auto_intervals import AutoIntervals
-from mercer.estimators.auto_members import ExtraWork
 from mercer.estimators.inputs import check_targets, refuse_names
 from mercer.estimators.parameters import validate
 from mercer.estimators.ridge import KernelRidge
@@ -166,8 +165,7 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         Y = targets.reshape(len(y), -1)
         spread = Y.std(axis=0)
         self.centre_, self.scale_ = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
-        extra = ExtraWork(table, targets, beside.weights, self._extra_votes)
-        self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside, extra)
+        self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside, table, targets)
         committee, truth = self.committee_, self._Y
         held, clusters, factor = committee.held_out, committee.clusters, np.broadcast_to(growth(committee), Y.shape[1:])
         if self.loss_ == "log":
@@ -316,7 +314,12 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
         predictions, inside = np.full(y.shape, np.nan), []
 
         def judge(train: Array, test: Array, part: XLike, model: Self) -> tuple[Array, Array, Array]:
-            mine, theirs = (predictions[test] - y[test]) ** 2, _baseline_squares(y, train, test, beside.times)
+            # the baseline: the mean of the training rows; in time, or their last value if that errs less
+            mine, squares = (predictions[test] - y[test]) ** 2, [(y[test] - y[train].mean(axis=0)) ** 2]
+            if beside.times is not None:
+                last = train[beside.times[train] == beside.times[train].max()]
+                squares.append((y[test] - y[last].mean(axis=0)) ** 2)
+            theirs = min(squares, key=lambda losses: float(losses.mean()))
             inside.append(float(model.coverage(part, y[test])))
             return mine.mean(axis=0), theirs.mean(axis=0), (theirs - mine).reshape(len(test), -1)
 
@@ -332,12 +335,3 @@ class AutoRegressor(RegressorMixin, AutoIntervals):  # type: ignore[misc]
             "outer cross-validation", f"{counted(len(each), 'fold')}, all steps repeated in each", base=-baseline,
             predictions=predictions[None], coverage=float(np.mean(inside)), signal=z,
         )  # fmt: skip
-
-
-def _baseline_squares(y: Array, train: Array, test: Array, times: Array | None) -> Array:
-    """Squared errors of predicting the mean of the training rows; in time, or their last value if that errs less."""
-    squares = [(y[test] - y[train].mean(axis=0)) ** 2]
-    if times is not None:
-        last = train[times[train] == times[train].max()]
-        squares.append((y[test] - y[last].mean(axis=0)) ** 2)
-    return np.asarray(min(squares, key=lambda losses: float(losses.mean())))

@@ -19,7 +19,6 @@ from mercer.estimators.auto_evaluation import (
     paired,
     tuning_factor,
 )
-from mercer.estimators.auto_members import ExtraWork
 from mercer.estimators.inputs import refuse_mixed_labels, refuse_names
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
@@ -128,8 +127,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         table, Z, y, beside = self._prepare(X, y, sample_weight, groups, time)
         self.classes_, numbers = class_numbers(y)
         refuse_one_class(type(self).__name__, self.classes_, np.bincount(numbers))
-        extra = ExtraWork(table, y, beside.weights, self._extra_votes)
-        used = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers, beside, extra)
+        used = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers, beside, table, y)
         numbers, weights = numbers[used], part_of(beside.weights, used)
         self.temperature_ = self.calibrate(self.committee_.held_out, numbers, weights)
         self.costs_ = costs_of(self.class_weight, self.classes_, numbers)
@@ -197,8 +195,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         return super().member(kernel, alpha, Z, Y, weights)
 
     def _losses(self, votes: Array, Y: Array) -> Array:
-        found = self.weighted(self.temperature_, votes).argmax(axis=1)
-        return np.asarray(found != label_numbers(Y), dtype=np.float64)
+        return np.asarray(self.weighted(self.temperature_, votes).argmax(axis=1) != label_numbers(Y), dtype=np.float64)
 
     def weighted(self, temperature: Temperature, votes: Array) -> Array:
         """Logarithms of the odds, with what a wrong label costs."""

@@ -27,8 +27,8 @@ from mercer.errors import (
     warn,
 )
 from mercer.estimators.auto_evaluation import FULL_SYSTEMS, HeldOutPart, paired, rises, warn_of_leakage
-from mercer.estimators.auto_members import ExtraMember, ExtraWork, check_extra, fit_in_cells, votes_of
-from mercer.estimators.inputs import Beside, EncodedTable, check_table, enough_rows, refuse_lengths
+from mercer.estimators.auto_members import ExtraMember, check_extra, fit_in_cells, join_extra, votes_of
+from mercer.estimators.inputs import FEWEST, Beside, EncodedTable, check_table, refuse_lengths
 from mercer.estimators.local import LocalRidge
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.refitting import part_of
@@ -103,15 +103,16 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         check_extra(self)
         table = check_table(self, X, reset=True)
         refuse_lengths(table, y)
-        beside = Beside.checked(self, len(y), *given)
+        beside = Beside.of(self, len(y), *given)
         if beside.weights is not None and not beside.weights.all():
             used = np.flatnonzero(beside.weights > 0)
             table, y, beside = part_of(table, used), y[used], beside.part(used)
-            beside = Beside.checked(self, len(y), beside.weights, beside.groups, beside.times)
+            beside = Beside.of(self, len(y), beside.weights, beside.groups, beside.times)
         encoder = TableEncoder() if self.encoder is None else clone(self.encoder)
         self.encoder_ = table.encoder if isinstance(table, EncodedTable) else encoder.fit(table)
         Z = self.encoder_.transform(table)
-        enough_rows(self, Z)
+        if len(Z) < FEWEST:
+            raise InputError(f"{type(self).__name__} needs at least {FEWEST} rows; got n_samples = {len(Z)}.")
         if self.tells and y.ndim == 1:
             warn_of_leakage(self.encoder_, Z, y, classifier=is_classifier(self))
         self.__dict__.pop("_latest", None)  # of a fit before
@@ -137,7 +138,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
         In the order of time there is one block more, of number -1.
         """
-        beside = Beside.checked(self, len(y), *given, least=4)  # three in every training part
+        beside = Beside.of(self, len(y), *given, least=4)  # three in every training part
         refuse_lengths(X, y)
         encoder = TableEncoder() if self.encoder is None else clone(self.encoder)
         with warnings.catch_warnings(action="ignore", category=MercerWarning):  # every fold tells it
@@ -156,7 +157,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         refuse_if(found.max() < 0, f"time of {type(self).__name__}", must_be, got)
         return found
 
-    def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside, extra: ExtraWork) -> Array:
+    def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside, X: XLike, y: Array) -> Array:
         """Tune the committee and fit its members to the encoded table; the rows that it was weighed on."""
         time_left = time_for_tuning(type(self).__name__, len(Z), self.time_budget)
         if self.checkpoint is not None:
@@ -181,10 +182,11 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             given = table, folds, self._weigh, rng
             self.committee_, self.models_ = fit_in_cells(*given, single=single, folder=folder, verbose=self.verbose)
         else:
-            Y = self._fit_systems(table, extra.y, folds, time_left, int(rng.integers(2**31)))
+            Y = self._fit_systems(table, y, folds, time_left, int(rng.integers(2**31)))
         self.__dict__.pop("extra_", None)  # of a fit before
         if self.extra:
-            self.committee_, self.extra_ = extra.join(self.committee_, self.extra, Y, folds, self._weigh, self.verbose)
+            of_extra = (X, y, beside.weights), self._extra_votes
+            self.committee_, self.extra_ = join_extra(self, self.committee_, *of_extra, Y, folds, self._weigh)
         self.members_, self._Y = self.committee_.members, Y[self.rows_used_]
         return self.rows_used_
 

@@ -12,6 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, LeakageWarning, refuse_if, warn
+from mercer.estimators.parameters import is_in
 from mercer.estimators.targets import class_numbers
 from mercer.selection.outcome import numbers_text
 from mercer.selection.table import mean_with_error
@@ -56,9 +57,7 @@ def candidate_loss(y: Array) -> str | None:
     """
     if y.ndim > 1 or y.std() < _SPREAD * y.mean() or not y.mean() > 0:
         return None
-    if (y > 0).all():
-        return "gamma"
-    return "poisson" if are_counts(y) else None
+    return "gamma" if (y > 0).all() else "poisson" if are_counts(y) else None
 
 
 def are_counts(y: Array) -> bool:
@@ -80,8 +79,8 @@ def check_loss(name: Any, y: Array, what: str, *, ordered: bool = False, extra: 
     ordered, extra : bool, default=False
         Whether folds follow in time, and whether other estimators are in the committee.
     """
-    known = isinstance(name, str) and name in LOSS_NAMES
-    refuse_if(not known, "loss of AutoRegressor", f"one of {', '.join(map(repr, LOSS_NAMES))}", repr(name))
+    must_be = f"one of {', '.join(map(repr, LOSS_NAMES))}"
+    refuse_if(not is_in(name, *LOSS_NAMES), "loss of AutoRegressor", must_be, repr(name))
     positive, counts = bool((y > 0).all()), are_counts(y) and bool(y.any())
     fits = {"log": positive, "gamma": positive, "poisson": counts}.get(name, True)
     must_be = "whole numbers from 0 on, not all 0," if name == "poisson" else "positive"
@@ -205,8 +204,7 @@ def signal(committee: Committee, Y: Array) -> Array:
         base = np.empty_like(Y)
         for fold in np.unique(folds):
             base[folds == fold] = Y[folds == fold] - Y[folds != fold].mean(axis=0)
-    gains = base**2 - (committee.held_out - Y) ** 2
-    return paired(gains, np.mean(base**2, axis=0), committee.clusters)
+    return paired(base**2 - (committee.held_out - Y) ** 2, np.mean(base**2, axis=0), committee.clusters)
 
 
 def paired(gains: Array, size: Array | float = 0.0, clusters: Array | None = None) -> Array:
@@ -236,9 +234,7 @@ class HeldOutPart:
     losses: Callable[[Array], Array]
 
 
-def rises(
-    Z: Array, parts: Sequence[HeldOutPart], columns: Sequence[Array], *, squares: bool, seed: int = 0
-) -> Iterator[tuple[float, float]]:
+def rises(Z: Array, parts: list[HeldOutPart], columns: list[Array], *, squares: bool) -> Iterator[tuple[float, float]]:
     """For each column the rise of the mean loss, or of its root (`squares`), and its standard error by paired rows.
 
     Parameters
@@ -254,7 +250,7 @@ def rises(
     seed : int, default=0
         Random seed of the permutations.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     before = np.concatenate([part.losses(Z[part.test]) for part in parts])
     for mine in columns:
         lender, losses = _lenders(parts, rng), []
@@ -305,8 +301,7 @@ def share_alone(z: Array, y: Array, *, classifier: bool) -> float:
         labels, numbers = class_numbers(y)
         votes = np.stack([(numbers[nearest] == k).sum(axis=1) for k in range(len(labels))], axis=1)
         base = 1.0 - np.bincount(numbers).max() / len(numbers)
-        wrong = float(np.mean(votes.argmax(axis=1) != numbers))
-        return 1.0 - wrong / base if base else 0.0
+        return 1.0 - float(np.mean(votes.argmax(axis=1) != numbers)) / base if base else 0.0
     total = float(np.sum((y - y.mean()) ** 2))
     if not total or not np.ptp(y):
         return 0.0

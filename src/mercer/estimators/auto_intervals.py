@@ -17,6 +17,7 @@ from mercer.estimators.auto_members import refuse_extra
 from mercer.estimators.inputs import coverage_of
 from mercer.estimators.intervals import ResidualScale, check_levels
 from mercer.estimators.local import LocalRidge
+from mercer.estimators.parameters import is_in
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import (
     METHODS,
@@ -139,7 +140,8 @@ class AutoIntervals(AutoCore):
         lower, upper : ndarray of shape (n_rows,) or (n_rows, n_targets)
             Those of `jackknife+` and `cv+` are infinite where there are too few rows for this confidence.
         """
-        confidence, method = check_confidence(confidence), check_auto_method(method)
+        confidence, known = check_confidence(confidence), is_in(method, *AUTO_METHODS)
+        refuse_if(not known, "method", "'residuals', 'jackknife+', 'cv+' or 'gaussian'", repr(method))
         Z, what = self._rows(X), f"method of {type(self).__name__}.predict_interval"
         if method == "residuals":
             lower, upper = self.ends_of(self.to_even_scale(self._votes(Z, X)), self.half_widths(Z, confidence))
@@ -152,8 +154,7 @@ class AutoIntervals(AutoCore):
         elif method == "jackknife+":
             bounds = by_jackknife(self.members_, self.models_, Z, confidence)
         else:
-            weights = part_of(self.models_[0].fitted_.weights, self.rows_used_)
-            problem = Problem(self._Y, weights, intercept=True)
+            problem = Problem(self._Y, part_of(self.models_[0].fitted_.weights, self.rows_used_), intercept=True)
             bounds = by_folds(self.committee_, Rows(self.models_[0].X_fit_[self.rows_used_]), problem, Z, confidence)
         lower, upper = (self._out(self.from_even_scale(end)) for end in bounds)
         return lower, upper
@@ -255,13 +256,6 @@ class AutoIntervals(AutoCore):
             The share, as a number that also has the mean width of the intervals.
         """
         return coverage_of(self.predict_interval(X, confidence, method), y, confidence, method)
-
-
-def check_auto_method(value: Any) -> str:
-    """A method there is."""
-    known = isinstance(value, str) and value in AUTO_METHODS
-    refuse_if(not known, "method", "'residuals', 'jackknife+', 'cv+' or 'gaussian'", repr(value))
-    return str(value)
 
 
 def moments(members: Sequence[Member], models: Sequence[Any], Z: Array) -> tuple[Array, Array, Array]:

@@ -6,13 +6,14 @@ import json
 import math
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.random import Generator
 from sklearn.base import BaseEstimator, is_classifier
 
 from mercer.data.folds import Split
@@ -48,18 +49,13 @@ _ROUGH = 1.0  # smoothness nu of Matern kernels above which they are smooth; one
 _LANDMARKS = 500
 _BLOCK = 20_000  # rows whose features are held at once
 
+Weigh: TypeAlias = Callable[[Array, Array, Array | None], Array]  # predictions, targets and weights of rows to weights
+Votes: TypeAlias = Callable[[Any, Any], Array]  # predictions of a fitted estimator for some rows
 NamedKernels: TypeAlias = list[tuple[str, Kernel, float]]  # names, kernels and alphas
 
 
 def fit_in_cells(
-    table: TrainingTable,
-    folds: Array,
-    weigh: Callable[[Array, Array, Array | None], Array],
-    rng: np.random.Generator,
-    *,
-    single: bool,
-    folder: Path | None = None,
-    verbose: int = 0,
+    table: TrainingTable, folds: Array, weigh: Weigh, rng: Generator, *, single: bool, folder: Path | None, verbose: int
 ) -> tuple[Committee, list[Any]]:
     """A committee of models in cells and of one on landmarks, and the models themselves.
 
@@ -114,10 +110,9 @@ def fit_in_cells(
     if not weights[: len(chosen)].any():  # something is learned about training rows from a model that has them
         weights = np.where(np.arange(len(weights)) == 0, 0.02, 0.98 * weights)
     errors = np.sqrt(np.mean((held_out - Y[held]) ** 2, axis=(1, 2)))
-    tried = [
-        Member(name, model.kernel_, float(np.ravel(model.alpha)[0]), float(weight), float(error), "converged", [])
-        for name, model, weight, error in zip(names, models, weights, errors, strict=True)
-    ]
+    given = ((name, model.kernel_, float(np.ravel(model.alpha)[0])) for name, model in zip(names, models, strict=True))
+    judged = zip(given, weights.tolist(), errors.tolist(), strict=True)
+    tried = [Member(*each, weight, error, "converged", []) for each, weight, error in judged]
     keep = np.flatnonzero(weights > 0)
     base = past_residuals(Y, folds, table.times)[held] if folds.min() < 0 else None
     committee = Committee(
@@ -144,16 +139,17 @@ def cell_sizes(n: int) -> CellSizes:
     [2432, 1728, 1216, 1024]
     """
     rows = int(np.clip(math.sqrt(_SQUARES / n), *_SYSTEMS)) // 64 * 64
-    return CellSizes(core_rows=rows // 4, system_rows=rows, mix=1)
+    return CellSizes(core_rows=rows // 4, system_rows=rows)
 
 
-def _choose_kernels(table: TrainingTable, rng: np.random.Generator, verbose: int) -> NamedKernels:
+def _choose_kernels(table: TrainingTable, rng: Generator, verbose: int) -> NamedKernels:
     """Name, kernel and alpha of the tuned kernels that are nearly as good in cells as the best one, best first.
 
     At most one of each sort: of absolute differences, rough, smooth. Kernels of one sort make the same errors.
     """
     ends = tune_metrics(table, LOCAL, rng)
-    cells_of = CellSizes(_SYSTEMS[0] // 4, _SYSTEMS[0], mix=1).by_metric(table.rows, table.problem.subtract_mean())
+    smallest = CellSizes(core_rows=_SYSTEMS[0] // 4, system_rows=_SYSTEMS[0])
+    cells_of = smallest.by_metric(table.rows, table.problem.subtract_mean())
     scoring = resolve_scoring(None, classifier=False)
     candidates = LocalCandidates(cells_of, table.problem.Y, scoring, None, int(rng.integers(2**31)), verbose)
     found = candidates.compare([(end.kernel, end.alpha) for _, end in ends], tuned=True)
@@ -259,76 +255,58 @@ def refuse_extra(model: Estimator, what: str) -> None:
         raise InputError(f"{words} Fit the model without extra.")
 
 
-@dataclass(frozen=True, eq=False)
-class ExtraWork:
-    """What the estimators in `extra` are fitted to, and what their predictions are for the committee.
+def join_extra(
+    owner: Estimator, committee: Committee, given: tuple[Any, ...], votes: Votes, Y: Array, folds: Array, weigh: Weigh
+) -> tuple[Committee, list[ExtraMember]]:
+    """The committee with the weights of its members lowered by those of the estimators in `extra`, and these.
 
-    Attributes
+    Every estimator is fitted without each fold, and to all rows. The committee as it is and the estimators are
+    weighted by their predictions of the folds.
+
+    Parameters
     ----------
-    X, y : table, ndarray
-        Rows as the user gave them, and targets.
-    weights : ndarray or None
-        Sample weights.
+    owner : AutoRegressor or AutoClassifier
+        Its estimators in `extra` are copied before they are fitted.
+    committee : Committee
+        Kernel members and their out-of-fold predictions.
+    given : tuple
+        Rows as the user gave them, their targets, and sample weights or None.
     votes : callable
         From a fitted estimator and rows to predictions on the scale of the committee's targets (m x t).
+    Y, folds : ndarray of shape (n, t) and (n,)
+        Targets of the committee; the fold that holds out each row, -1 for rows that are never held out.
+    weigh : callable
+        Weights of members from their held-out predictions, the targets and the sample weights.
     """
 
-    X: XLike
-    y: Array
-    weights: Array | None
-    votes: Callable[[Any, Any], Array]
+    def fit(estimator: Estimator, train: Array, test: Array) -> tuple[Any, Array]:
+        with _in_words(f"{_name(estimator)} in extra could not be fitted to {len(train)} rows", estimator):
+            model, rows = Refitting(estimator, *given)(train, test)
+        return model, votes_of(_name(estimator), model, rows, votes, len(test))
 
-    def join(
-        self, committee: Committee, extra: Sequence[Any], Y: Array, folds: Array, weigh: Any, verbose: int
-    ) -> tuple[Committee, list[ExtraMember]]:
-        """The committee with the weights of its members lowered by those of the estimators, and these.
-
-        Every estimator is fitted without each fold, and to all rows. The committee as it is and the estimators are
-        weighted by their predictions of the folds.
-
-        Parameters
-        ----------
-        committee : Committee
-            Kernel members and their out-of-fold predictions.
-        extra : sequence of estimator
-            Copied before they are fitted.
-        Y, folds : ndarray of shape (n, t) and (n,)
-            Targets of the committee; the fold that holds out each row, -1 for rows that are never held out.
-        weigh : callable
-            Weights of members from their held-out predictions, the targets and the sample weights.
-        verbose : int
-            1: progress.
-        """
-        held, everything = np.flatnonzero(folds >= 0), np.arange(len(Y))
-        progress = Progress("fitting the estimators in extra", len(extra) * (int(folds.max()) + 2), verbose)
-        held_out, models = np.empty((1 + len(extra), *Y[held].shape)), []
-        held_out[0] = committee.held_out
-        for place, estimator in enumerate(extra, 1):
-            values = np.empty_like(Y)
-            for fold in range(int(folds.max()) + 1):
-                own = np.flatnonzero(folds == fold)
-                values[own] = self._fit(estimator, np.flatnonzero(trained_on(folds, fold)), own)[1]
-                progress.step()
-            held_out[place] = values[held]
-            models.append(self._fit(estimator, everything, everything[:1])[0])
+    held, everything, extra = np.flatnonzero(folds >= 0), np.arange(len(Y)), owner.extra
+    progress = Progress("fitting the estimators in extra", len(extra) * (int(folds.max()) + 2), owner.verbose)
+    held_out, models = np.empty((1 + len(extra), *Y[held].shape)), []
+    held_out[0] = committee.held_out
+    for place, estimator in enumerate(extra, 1):
+        values = np.empty_like(Y)
+        for fold in range(int(folds.max()) + 1):
+            own = np.flatnonzero(folds == fold)
+            values[own] = fit(estimator, np.flatnonzero(trained_on(folds, fold)), own)[1]
             progress.step()
-        weights, voted, _ = weigh_members(weigh, held_out, Y[held], part_of(self.weights, held), folds[held])
-        errors = np.sqrt(np.mean((held_out - Y[held]) ** 2, axis=(1, 2)))
-        tried = [replace(member, weight=float(weights[0]) * member.weight) for member in committee.tried]
-        members = [member for member, old in zip(tried, committee.tried, strict=True) if old.weight > 0]
-        joined = replace(committee, members=members, tried=tried, held_out=voted)
-        entries = zip(map(_name, extra), models, weights[1:].tolist(), errors[1:].tolist(), strict=True)
-        return joined, [ExtraMember(*each) for each in entries]
-
-    def _fit(self, estimator: Estimator, train: Array, test: Array) -> tuple[Any, Array]:
-        """A copy of an estimator fitted to some rows, and its predictions of others."""
-        what = f"{_name(estimator)} in extra could not be fitted to {len(train)} rows"
-        with _in_words(what, estimator):
-            model, rows = Refitting(estimator, self.X, self.y, self.weights)(train, test)
-        return model, votes_of(_name(estimator), model, rows, self.votes, len(test))
+        held_out[place] = values[held]
+        models.append(fit(estimator, everything, everything[:1])[0])
+        progress.step()
+    weights, voted, _ = weigh_members(weigh, held_out, Y[held], part_of(given[2], held), folds[held])
+    errors = np.sqrt(np.mean((held_out - Y[held]) ** 2, axis=(1, 2)))
+    tried = [replace(member, weight=float(weights[0]) * member.weight) for member in committee.tried]
+    members = [member for member, old in zip(tried, committee.tried, strict=True) if old.weight > 0]
+    joined = replace(committee, members=members, tried=tried, held_out=voted)
+    entries = zip(map(_name, extra), models, weights[1:].tolist(), errors[1:].tolist(), strict=True)
+    return joined, [ExtraMember(*each) for each in entries]
 
 
-def votes_of(name: str, model: Estimator, X: XLike, votes: Callable[[Any, Any], Array], count: int) -> Array:
+def votes_of(name: str, model: Estimator, X: XLike, votes: Votes, count: int) -> Array:
     """Predictions of a fitted estimator for so many rows, as the committee needs them; raises an error otherwise."""
     with _in_words(f"{name} in extra could not predict {count} rows", model):
         found = votes(model, X)
@@ -353,5 +331,4 @@ def _in_words(what: str, estimator: Estimator) -> Iterator[None]:
 
 def _name(estimator: Estimator) -> str:
     """The class of an estimator; of a pipeline, of its last step."""
-    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    return type(last).__name__
+    return type(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator).__name__

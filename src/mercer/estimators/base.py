@@ -34,8 +34,7 @@ from mercer.text import counted, round_numbers, text_below
 
 def listed_kernels(kernels: Any) -> list[Any]:
     """The kernels given, one or many."""
-    alone = isinstance(kernels, str | Kernel) or not hasattr(kernels, "__iter__")
-    return [kernels] if alone else list(kernels)
+    return [kernels] if isinstance(kernels, str | Kernel) or not hasattr(kernels, "__iter__") else list(kernels)
 
 
 def is_tuned(estimator: Estimator) -> bool:
@@ -46,54 +45,59 @@ def is_tuned(estimator: Estimator) -> bool:
     return named
 
 
-def set_kernel_params(self: Any, **params: Any) -> Any:
-    """Set parameters; ``kernel__width`` and the like put a new kernel in place of the old one.
-
-    Kernels are values: the `set_params` of every estimator that holds some.
-
-    Parameters
-    ----------
-    **params : dict
-        Names as in `get_params`.
-
-    Returns
-    -------
-    self
-    """
-    outer = {name: value for name, value in params.items() if "__" not in name}
-    known = self.get_params(deep=False)
-    for name in outer:
-        if name not in known:
-            raise InputError(unknown_keyword(type(self).__name__, name, known))
-    inner: dict[str, dict[str, Any]] = {}
-    for name, value in params.items():
-        head, _, rest = name.partition("__")
-        if rest and isinstance(outer.get(head, getattr(self, head, None)), Kernel):
-            inner.setdefault(head, {})[rest] = value
-        elif rest:
-            outer[name] = value
-    for head, given in inner.items():
-        outer[head] = outer.get(head, getattr(self, head)).set_params(**given)
-    return BaseEstimator.set_params(self, **outer)
-
-
 def forget(estimator: Estimator) -> None:
     """Delete the fitted attributes of an estimator: a second fit forgets the first."""
     for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
         delattr(estimator, name)
 
 
-class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
-    """An estimator with a `kernel` parameter."""
+class HoldsKernels(KeywordHints, BaseEstimator):  # type: ignore[misc]
+    """An estimator with a kernel, or with several as candidates."""
 
-    set_params = set_kernel_params
+    def _given_kernels(self) -> list[Any]:
+        """The kernels that were given, one or many."""
+        return listed_kernels(self.kernels if hasattr(self, "kernels") else self.kernel)
+
+    def __sklearn_tags__(self) -> Any:
+        return kernel_tags(super().__sklearn_tags__(), self._given_kernels())
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters; ``kernel__width`` and the like put a new kernel in place of the old one.
+
+        Kernels are values, which do not change.
+
+        Parameters
+        ----------
+        **params : dict
+            Names as in `get_params`.
+
+        Returns
+        -------
+        self
+        """
+        outer = {name: value for name, value in params.items() if "__" not in name}
+        known = self.get_params(deep=False)
+        for name in outer:
+            if name not in known:
+                raise InputError(unknown_keyword(type(self).__name__, name, known))
+        inner: dict[str, dict[str, Any]] = {}
+        for name, value in params.items():
+            head, _, rest = name.partition("__")
+            if rest and isinstance(outer.get(head, getattr(self, head, None)), Kernel):
+                inner.setdefault(head, {})[rest] = value
+            elif rest:
+                outer[name] = value
+        for head, given in inner.items():
+            outer[head] = outer.get(head, getattr(self, head)).set_params(**given)
+        return super().set_params(**outer)
+
+
+class KernelEstimator(HoldsKernels):
+    """An estimator with a `kernel` parameter."""
 
     kernel_: Kernel
     # Parameters that predictions depend on, as they were at fit: setting others changes the next fit only.
     _as_fitted: dict[str, Any]
-
-    def __sklearn_tags__(self) -> Any:
-        return kernel_tags(super().__sklearn_tags__(), [self.kernel])
 
     def resolved_kernel(self, columns: int) -> Kernel:
         """The kernel that the parameters stand for, on rows of so many columns."""
@@ -125,9 +129,8 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         if diag is not None and self.kernel_.kind != "gram":
-            raise InputError(
-                "diag= is only for precomputed kernels; this kernel computes k(x, x) itself. Remove diag=."
-            )
+            computes = "this kernel computes k(x, x) itself"
+            raise InputError(f"diag= is only for precomputed kernels; {computes}. Remove diag=.")
         rows = self._as_rows(self.check_data(X, reset=False))
         self.kernel_.check(rows)
         return rows
@@ -262,11 +265,8 @@ class RidgeCore(KernelEstimator):
         K = check_gram(rows.dense())
         bad = bad_pair(K) if isinstance(kernel, Precomputed) else None
         if bad is not None:
-            warn(
-                f"The precomputed kernel matrix must be positive semi-definite; got {bad}. Clip its negative "
-                "eigenvalues with mercer.repair(K) before fit.",
-                NotMercerWarning,
-            )
+            way_out = "Clip its negative eigenvalues with mercer.repair(K) before fit."
+            warn(sentence("The precomputed kernel matrix", "positive semi-definite", bad, way_out), NotMercerWarning)
         return bad is not None
 
     @property
@@ -297,9 +297,7 @@ def warn_if_not_mercer(kernel: Kernel) -> bool:
     """Warn if the kernel is known not to be a Mercer kernel, and return whether it is."""
     valid, reason = kernel.verdict()
     if valid is False:
-        warn(
-            f"{kernel!r} is not a Mercer kernel (its kernel matrices can have negative eigenvalues): {reason}. The "
-            "least-squares problem may have no minimum, and predictions may be meaningless. Use a Mercer kernel.",
-            NotMercerWarning,
-        )
+        words = f"{kernel!r} is not a Mercer kernel (its kernel matrices can have negative eigenvalues): {reason}."
+        what = "The least-squares problem may have no minimum, and predictions may be meaningless."
+        warn(f"{words} {what} Use a Mercer kernel.", NotMercerWarning)
     return valid is False

@@ -77,7 +77,7 @@ def cross_validate(
         refuse_mixed_labels(y)
     folds = draw(cv, X, y, repeats=repeats, groups=groups, random_state=random_state, classifier=classifier)
     if type(estimator) in (KernelRidge, KernelRidgeClassifier):
-        return _validate_closed_form(estimator, X, y, folds, how, sample_weight)
+        return _closed_form(estimator, X, y, folds, how, sample_weight)
     scores, predictions, _ = score_splits(Refitting(estimator, X, y, sample_weight, groups), folds, how)
     facts: Any = {"base": refitted_baseline(y, folds, how, classifier=classifier), "predictions": predictions}
     return Outcome.of_splits("cross-validation", scores, folds, how, route="refitted", **facts)
@@ -93,16 +93,14 @@ def refitted_baseline(y: YLike, folds: Folds, how: Scoring, *, classifier: bool)
         return math.nan
 
 
-def _validate_closed_form(
-    estimator: Estimator, X: XLike, y: YLike, folds: Folds, how: Scoring, sample_weight: PerRow
-) -> Outcome:
+def _closed_form(estimator: Estimator, X: XLike, y: YLike, folds: Folds, how: Scoring, weight: PerRow) -> Outcome:
     """The outcome of one kernel with each target at its own alpha."""
     owner, model = type(estimator).__name__, clone(estimator)
     if getattr(how.scorer, "_response_method", None) == "predict_proba":
         way_out = "KernelRidgeClassifierCV has probabilities: use cross_validate with it instead."
         got = f"{how.name}, which needs probabilities"
         raise InputError(sentence(f"scoring of {owner}", "a scorer of labels or decision values", got, way_out))
-    rows, targets = read_rows(model, X, y, sample_weight)
+    rows, targets = read_rows(model, X, y, weight)
     kernel, alphas = model.resolved_kernel(rows.width), check_alpha(owner, model.alpha, targets.Y.shape[1]).tolist()
     search = targets.search(model, rows, folds, how, gram=check_kernels([kernel], rows))
     plan = search.plan([kernel], np.array(sorted(set(alphas))))
@@ -182,12 +180,9 @@ def nested_cross_validate(
         draws = {"repeats": repeats, "groups": groups, "random_state": random_state}
         return _nested_pipeline(search, X, y, cv, draws, inner, sample_weight)
     for name in ("extend_grid", "tune"):
-        if getattr(search, name, False):
-            raise InputError(
-                f"{name} of {type(search).__name__} must be False in nested_cross_validate, because all outer folds "
-                f"use the same grid; got True. Set {name}=False, or use make_pipeline(search), which is fitted again "
-                "in every outer fold."
-            )
+        must_be = "False in nested_cross_validate, because all outer folds use the same grid"
+        way_out = f"Set {name}=False, or use make_pipeline(search), which is fitted again in every outer fold."
+        refuse_if(getattr(search, name, False), f"{name} of {type(search).__name__}", must_be, True, way_out)
     model = copy.copy(search)
     model.set_params(cv=cv, repeats=repeats, random_state=random_state, verify=False, checkpoint=None)
     problem, kernels, alphas = model.prepare(X, y, sample_weight, groups)
@@ -197,8 +192,7 @@ def nested_cross_validate(
     own = _inner(inner, X, y, groups, random_state, search)
     outcome, condition, route = run_nested(problem, kernels, alphas, own, model.rule, model.verbose)
     warn_if_ill(f"a best candidate of {owner} in nested_cross_validate", condition, route)
-    if problem.failures:
-        warn_of_failures(problem.scoring.name, problem.failures)
+    warn_of_failures(problem.scoring.name, problem.failures)
     return outcome
 
 
@@ -216,9 +210,8 @@ def _inner(inner: SplitsLike, X: XLike, y: YLike, groups: Array | None, random_s
 
 
 def _nested_pipeline(
-    pipeline: Pipeline, X: XLike, y: YLike, cv: SplitsLike, draws: dict[str, Any], inner: SplitsLike,
-    sample_weight: PerRow,
-) -> Outcome:  # fmt: skip
+    pipeline: Pipeline, X: XLike, y: YLike, cv: SplitsLike, draws: dict[str, Any], inner: SplitsLike, weight: PerRow
+) -> Outcome:
     """Scores of a Pipeline that ends in a search, refitted in every outer fold; `draws` says how these are drawn."""
     name, last = pipeline.steps[-1]
     classifier = is_classifier(last)
@@ -228,7 +221,7 @@ def _nested_pipeline(
     settings = {f"{name}__checkpoint": None}  # each fold is other data
     if inner is not None:
         settings[f"{name}__cv"] = None if isinstance(inner, str) and inner == "leave-one-out" else inner
-    fit = Refitting(clone(pipeline).set_params(**settings), X, y, sample_weight, draws["groups"])
+    fit = Refitting(clone(pipeline).set_params(**settings), X, y, weight, draws["groups"])
     scores, predictions, searches = score_splits(fit, folds, how, _chosen_by)
     chosen, best, digits, tried = zip(*searches, strict=True)
     inner_scores = np.reshape(best, (len(scores), -1)).mean(axis=1)  # one for each score of pooled folds

@@ -73,25 +73,22 @@ def with_the_way_out(estimator: Estimator, y: YLike = None) -> Iterator[None]:
     except ValueError as error:
         said = str(error)
         tables = f"make_pipeline(TableEncoder(), {name}(...)) or {'AutoRegressor' if classifier else 'AutoClassifier'}"
+        words = ""
         if said.endswith("features as input.") and estimator.__sklearn_tags__().input_tags.pairwise:
-            raise InputError(
-                f"{said.removesuffix('.')}: the kernel matrix of predict has a row for each new row and a column for "
-                "each training row. Transpose it if it is the other way round."
-            ) from None
-        if said.startswith("could not convert string to float"):
+            has = "the kernel matrix of predict has a row for each new row and a column for each training row"
+            words = f"{said.removesuffix('.')}: {has}. Transpose it if it is the other way round."
+        elif said.startswith("could not convert string to float"):
+            text = said.partition(":")[2].strip().removeprefix("np.str_(").removesuffix(")")
+            what, got, use = "X", f"the string {text}", f"For tables with text use {tables}."
             label = next((str(each) for each in np.ravel(np.asarray(y, object)) if isinstance(each, str)), None)
             if classifier and label is not None:
-                use = f"For labels use {classifier}."
-                raise InputError(sentence(f"y of {name}", "numbers", f"the label {label!r}", use)) from None
-            text = said.partition(":")[2].strip().removeprefix("np.str_(").removesuffix(")")
-            use = f"For tables with text use {tables}."
-            raise InputError(sentence(f"X of {name}", "numbers", f"the string {text}", use)) from None
-        missing = {"y": "Drop such rows.", "X": f"For tables with missing values use {tables}."}
-        for what, use in missing.items():
+                what, got, use = "y", f"the label {label!r}", f"For labels use {classifier}."
+            words = sentence(f"{what} of {name}", "numbers", got, use)
+        for what, use in {"y": "Drop such rows.", "X": f"For tables with missing values use {tables}."}.items():
             if said.startswith(f"Input {what} contains NaN"):
-                raise InputError(
-                    f"Input {what} contains NaN: {what} of {name} must not have missing values. {use}"
-                ) from None
+                words = f"Input {what} contains NaN: {what} of {name} must not have missing values. {use}"
+        if words:
+            raise InputError(words) from None
         raise
 
 
@@ -229,7 +226,7 @@ def coverage_of(bounds: tuple[Array, Array], y: YLike, confidence: float, method
     return count_covered(lower, upper, y.reshape(lower.shape), float(confidence), method)
 
 
-_FEWEST = 3  # rows, or groups, that a model is fitted to
+FEWEST = 3  # rows, or groups, that a model is fitted to
 
 
 class EncodedTable(dict[str, Cells]):
@@ -250,11 +247,8 @@ def check_table(estimator: Estimator, X: XLike, *, reset: bool) -> Any:
         lists = [row for row in X[:50] if isinstance(row, list | tuple)] if isinstance(X, list | tuple) else []
         mixed = any(isinstance(cell, str) for row in lists for cell in row)
         X = np.asarray(X, dtype=object if mixed else None)
-        if X.ndim != 2:
-            raise InputError(
-                f"X of {name} must be a table with rows and columns; got {X.ndim} dimensions. "
-                "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
-            )
+        way_out = "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
+        refuse_if(X.ndim != 2, f"X of {name}", "a table with rows and columns", f"{X.ndim} dimensions", way_out)
         if X.dtype.kind == "c":
             raise InputError("Complex data not supported: X must hold real numbers.")
         if not X.size:
@@ -281,24 +275,6 @@ def check_targets(estimator: Estimator, y: YLike) -> Array:
         return np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator=estimator), dtype=np.float64)
 
 
-def enough_rows(estimator: Estimator, X: XLike) -> None:
-    """Raise an error unless there are at least 3 rows."""
-    n = _num_samples(X)
-    if n < _FEWEST:
-        raise InputError(f"{type(estimator).__name__} needs at least {_FEWEST} rows; got n_samples = {n}.")
-
-
-def check_weights(estimator: Estimator, weights: PerRow, n: int) -> Array | None:
-    """Validate `sample_weight`, and scale it to a mean of 1: only ratios of weights matter."""
-    given = as_sample_weight(weights, np.zeros((n, 1)), ensure_non_negative=True)
-    if given is None:
-        return None
-    count, what = np.count_nonzero(given), f"sample_weight of {type(estimator).__name__}"
-    refuse_if(count < _FEWEST, what, f"positive for at least {_FEWEST} rows", count or "only zeros")
-    given = given / given.max()
-    return np.asarray(given / given[given > 0].mean())
-
-
 def _numbers(estimator: Estimator, name: str, given: Any, n: int, least: int) -> Array | None:
     """None, or the rank of each row's label or time among the different ones, of which there are at least so many."""
     if given is None:
@@ -319,14 +295,17 @@ class Beside:
     times: Array | None = None
 
     @classmethod
-    def checked(
-        cls, estimator: Estimator, n: int, sample_weight: PerRow, groups: PerRow, time: Any, *, least: int = _FEWEST
-    ) -> Self:
+    def of(cls, owner: Estimator, n: int, weight: PerRow, groups: PerRow, time: Any, *, least: int = FEWEST) -> Self:
         """Validate what a user gave for n rows, at least so many groups or times."""
         if groups is not None and time is not None:
-            raise InputError(f"{type(estimator).__name__} takes groups or time, not both. Remove one of them.")
-        weights = check_weights(estimator, sample_weight, n)
-        numbers = (_numbers(estimator, name, given, n, least) for name, given in (("groups", groups), ("time", time)))
+            raise InputError(f"{type(owner).__name__} takes groups or time, not both. Remove one of them.")
+        weights = as_sample_weight(weight, np.zeros((n, 1)), ensure_non_negative=True)
+        if weights is not None:  # scaled to a mean of 1: only their ratios matter
+            count, what = np.count_nonzero(weights), f"sample_weight of {type(owner).__name__}"
+            refuse_if(count < FEWEST, what, f"positive for at least {FEWEST} rows", count or "only zeros")
+            weights = weights / weights.max()
+            weights = np.asarray(weights / weights[weights > 0].mean())
+        numbers = (_numbers(owner, name, given, n, least) for name, given in (("groups", groups), ("time", time)))
         return cls(weights, *numbers)
 
     @property

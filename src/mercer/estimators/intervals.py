@@ -17,7 +17,7 @@ from scipy.sparse import issparse, vstack
 from mercer.data.checks import keyword_hints
 from mercer.data.folds import Folds, check_names, draw
 from mercer.data.rows import Array, Estimator, Rows, Seed, SplitsLike, XLike, YLike
-from mercer.errors import InputError, MercerWarning, refuse_if, sentence
+from mercer.errors import InputError, MercerWarning, refuse_if
 from mercer.estimators.auto_evaluation import paired
 from mercer.estimators.inputs import coverage_of
 from mercer.insight.conformal import WAY_OUT, conformal_sets
@@ -205,12 +205,10 @@ class IntervalsMixin:
         diagonal = model.diagonal_of(rows, diag) if model.kernel_.kind == "gram" else None
         confidence, fitted = check_confidence(confidence), model.fitted_
         search: Any = None if model is self else self
-        _refuse_uncovered(fitted)
+        _refuse_uncovered(fitted, search)
         alike = _match_categories(categories, len(fitted.targets), len(rows))
-        if search is not None:
-            _refuse_search(search, fitted)
         if search is not None and any(search.own_ladders()):
-            sets = _sets_of_ladders(search, fitted, rows, confidence, alike)
+            sets = _by_ladders(search, fitted, rows, confidence, alike)
         else:
             how: Any = {"intercept": fitted.intercept, "diagonal": diagonal, "alike": alike}
             tried = [([fitted.kernel], [float(alpha)]) for alpha in fitted.alphas]  # which stay as they are
@@ -257,21 +255,19 @@ class IntervalsMixin:
         return coverage_of(bounds, y, confidence, method)
 
 
-def _sets_of_ladders(
-    search: Estimator, fitted: FittedRidge, new: Rows, confidence: float, alike: Array | None
-) -> list[list[Array]]:
+def _by_ladders(search: Estimator, fit: FittedRidge, new: Rows, level: float, alike: Array | None) -> list[list[Array]]:
     """Conformal sets for each target and new row, of ladders that are made from the training rows and the new one."""
-    sets: list[list[Array]] = [[] for _ in fitted.alphas]
+    sets: list[list[Array]] = [[] for _ in fit.alphas]
     progress = Progress("conformal sets", len(new), search.verbose)
     for place in range(len(new)):
         one = new[place : place + 1]
-        parts = [fitted.X, one.values]
-        both = Rows(vstack(parts).tocsr() if issparse(fitted.X) else np.concatenate(parts), fitted.names)
+        parts = [fit.X, one.values]
+        both = Rows(vstack(parts).tocsr() if issparse(fit.X) else np.concatenate(parts), fit.names)
         kernels = resolve_kernels(search.kernels, both)
-        how: Any = {"intercept": fitted.intercept, "alike": None if alike is None else alike[place : place + 1]}
-        tried = kernels, resolve_alphas(search.alphas, kernels, both), fitted.rows()
-        for known, y in zip(sets, fitted.targets.T, strict=True):
-            known.extend(conformal_sets(*tried, y, one, confidence, **how))
+        how: Any = {"intercept": fit.intercept, "alike": None if alike is None else alike[place : place + 1]}
+        tried = kernels, resolve_alphas(search.alphas, kernels, both), fit.rows()
+        for known, y in zip(sets, fit.targets.T, strict=True):
+            known.extend(conformal_sets(*tried, y, one, level, **how))
         progress.step()
     return sets
 
@@ -286,40 +282,35 @@ def hulls(sets: Any) -> tuple[Array, Array]:
     return lower, upper
 
 
-def _refuse_uncovered(fitted: FittedRidge) -> None:
-    if fitted.weights is not None:
-        raise InputError(
-            f"Full conformal sets do not support sample_weight: weighted rows are not exchangeable. {WAY_OUT}"
-        )
-    if (fitted.alphas <= 0).any():
-        raise InputError(sentence("alpha for full conformal sets", "above 0", fitted.alphas.min(), WAY_OUT))
-    if fitted.kernel.verdict()[0] is False:
-        raise InputError(f"Full conformal sets need a Mercer kernel; {fitted.kernel!r} is not one. {WAY_OUT}")
-
-
-def _refuse_search(search: Estimator, fitted: FittedRidge) -> None:
-    """The guarantee needs a choice that treats all n + 1 rows alike."""
-    defaults: dict[str, tuple[Any, ...]] = {"rule": ("best",), "scoring": (None, "neg_mean_squared_error")}
-    defaults |= {"extend_grid": (False,), "tune": (False,), "repeats": (1,)}
-    changed = [] if search.folds_.leaves_one_out else ["cv"]
-    changed += [name for name, values in defaults.items() if getattr(search, name) not in values]
-    if changed:
-        raise InputError(
-            "Full conformal sets need leave-one-out without groups, squared errors and fixed candidates: "
-            f"{changed[0]} of {type(search).__name__} must have its default. {WAY_OUT}"
-        )
-    if (np.asarray(search.alphas_) <= 0).any() or any(kernel.verdict()[0] is False for kernel in search.kernels_):
-        raise InputError(f"Full conformal sets need candidates with Mercer kernels and alphas above 0. {WAY_OUT}")
-    several = fitted.targets.shape[1] > 1
-    if several and not search.alpha_per_target:
-        raise InputError(
-            "Full conformal sets need kernel and alpha selected for each target. Use one search for each target, or "
-            "method='jackknife+'."
-        )
-    if several and len(search.kernels_) > 1:
-        raise InputError("Full conformal sets of several targets need one kernel. Use one search for each target.")
-    if fitted.kernel.kind == "gram" and any(search.own_ladders()):
-        raise InputError("Full conformal sets of precomputed kernels need alphas that are given. Pass alphas.")
+def _refuse_uncovered(fitted: FittedRidge, search: Any) -> None:
+    """Raise an error where sets have no guarantee: it needs a choice that treats all n + 1 rows alike."""
+    refuse_if((fitted.alphas <= 0).any(), "alpha for full conformal sets", "above 0", fitted.alphas.min(), WAY_OUT)
+    sets, one_by_one = "Full conformal sets", "Use one search for each target"
+    refused: list[tuple[object, str, str]] = [
+        (fitted.weights is not None, "do not support sample_weight: weighted rows are not exchangeable", WAY_OUT),
+        (fitted.kernel.verdict()[0] is False, f"need a Mercer kernel; {fitted.kernel!r} is not one", WAY_OUT),
+    ]
+    if search is not None:
+        defaults: dict[str, tuple[Any, ...]] = {"rule": ("best",), "scoring": (None, "neg_mean_squared_error")}
+        defaults |= {"extend_grid": (False,), "tune": (False,), "repeats": (1,)}
+        changed = [] if search.folds_.leaves_one_out else ["cv"]
+        changed += [name for name, values in defaults.items() if getattr(search, name) not in values]
+        needs = "need leave-one-out without groups, squared errors and fixed candidates"
+        own = f"{''.join(changed[:1])} of {type(search).__name__} must have its default"
+        several, invalid = fitted.targets.shape[1] > 1, any(kernel.verdict()[0] is False for kernel in search.kernels_)
+        unfit = invalid or bool((np.asarray(search.alphas_) <= 0).any())
+        ladders = fitted.kernel.kind == "gram" and any(search.own_ladders())
+        by_target = several and not search.alpha_per_target
+        refused += [
+            (changed, f"{needs}: {own}", WAY_OUT),
+            (unfit, "need candidates with Mercer kernels and alphas above 0", WAY_OUT),
+            (by_target, "need kernel and alpha selected for each target", f"{one_by_one}, or method='jackknife+'."),
+            (several and len(search.kernels_) > 1, "of several targets need one kernel", f"{one_by_one}."),
+            (ladders, "of precomputed kernels need alphas that are given", "Pass alphas."),
+        ]
+    for refuse, words, way_out in refused:
+        if refuse:
+            raise InputError(f"{sets} {words}. {way_out}")
 
 
 def _match_categories(categories: Any, n: int, m: int) -> Array | None:

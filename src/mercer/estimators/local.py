@@ -16,11 +16,11 @@ from mercer.data.checks import as_numbers, check_alpha, check_size, check_weight
 from mercer.data.rows import Array, ClassWeight, File, PerRow, Rows, XLike, YLike
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators.base import warn_if_not_mercer
-from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, coverage_of
+from mercer.estimators.inputs import NO_TARGETS, check_input, coverage_of
 from mercer.estimators.intervals import ResidualScale, check_levels
 from mercer.estimators.nystroem_base import NumericEstimator, check_columns, need_targets
 from mercer.estimators.parameters import resolve, validate
-from mercer.estimators.search_core import warn_if_ill
+from mercer.estimators.search_core import read_rows, warn_if_ill
 from mercer.estimators.targets import CalibratedMixin, Targets, Temperature
 from mercer.insight.intervals import Coverage, check_confidence
 from mercer.kernels import Kernel
@@ -38,20 +38,20 @@ from mercer.streaming.blocks import as_source
 from mercer.text import Text, counted, round_numbers, summary_below
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False, kw_only=True)
 class CellSizes:
     """Rows of a core and of a system, and how many cells answer a row."""
 
-    core_rows: int
-    system_rows: int
-    mix: int
+    core_rows: int = 128
+    system_rows: int = 1024
+    mix: int = 1
 
     def problem(self, kernel: Kernel, rows: Rows, problem: Problem, splits: Any = None) -> CellProblem:
         """The cells of a kernel on these rows, those with weight first."""
         n, scale = len(problem.used_rows), inverse_widths(kernel, rows, spread_of_columns(rows))
-        core = n if n <= self.system_rows else self.core_rows
+        core = int(n if n <= self.system_rows else self.core_rows)
         partition = Partition.of(np.asarray(rows.values[:n] * scale), core)
-        return CellProblem(rows, problem, partition, scale, self.system_rows, self.mix, splits).with_limits()
+        return CellProblem(rows, problem, partition, scale, int(self.system_rows), int(self.mix), splits).with_limits()
 
     def by_metric(self, rows: Rows, problem: Problem, splits: Any = None) -> Callable[[Kernel], CellProblem]:
         """A function from kernels to their cells, which kernels of proportional widths share."""
@@ -68,23 +68,16 @@ class CellSizes:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LocalCore(NumericEstimator):
+class LocalCore(CellSizes, NumericEstimator):
     """What models in cells share: checked data, cells, the fit of one kernel and alpha."""
 
-    core_rows: int = 128
-    system_rows: int = 1024
-    mix: int = 1
     fit_intercept: bool = True
     verbose: int = 0
 
     fitted_: LocalFit = field(init=False)
     kernel_: Kernel = field(init=False)
-    temperature_: Temperature = field(init=False)
     _one_target = False
     _fewest: ClassVar[int] = 1
-
-    def _sizes(self) -> CellSizes:
-        return CellSizes(int(self.core_rows), int(self.system_rows), int(self.mix))
 
     def _validate(self) -> None:
         """Raise an error if a parameter is not what it must be."""
@@ -92,30 +85,24 @@ class LocalCore(NumericEstimator):
         what, must_be = f"system_rows of {type(self).__name__}", f"at least core_rows, {self.core_rows}"
         refuse_if(self.core_rows > self.system_rows, what, must_be, self.system_rows)
 
+    def check_data(self, X: XLike, y: YLike = NO_TARGETS, *, reset: bool = True) -> Any:
+        """X, or X and y, validated as scikit-learn does; `reset` for data to fit."""
+        kernels, least = (self._given_kernels(), self._fewest) if reset else ([self.kernel_], 1)
+        return check_input(self, kernels, X, y, sparse=False, reset=reset, least=least)
+
     def prepare(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Rows, Problem, Targets, Array]:
         """Rows with weight, then the others, with targets less their mean; targets as given, and the order of rows."""
-        owner = type(self).__name__
         self._validate()
-        X, y = check_input(self, self._given_kernels(), X, y, sparse=False, least=self._fewest)
-        weights = as_sample_weight(sample_weight, X)
-        if weights is not None:
-            check_weights(owner, weights)
-        targets = Targets.read(self, y, weights)
-        check_size(f"y of {owner}", targets.Y)
+        given, targets = read_rows(self, X, y, sample_weight, by_split=False)
+        check_size(f"y of {type(self).__name__}", targets.Y)
         whole = Problem(targets.Y, targets.weights, bool(self.fit_intercept))
         order = np.concatenate([whole.used_rows, whole.unused_rows])
-        rows, problem = take_rows(Rows(X, getattr(self, "feature_names_in_", None)), whole, order)
+        rows, problem = take_rows(given, whole, order)
         return rows, problem.subtract_mean(), targets, order
-
-    def _refuse(self, kernel: Kernel, rows: Rows) -> None:
-        """Raise an error for kernels that do not take rows of numbers."""
-        what, way_out = f"kernel of {type(self).__name__}", "Use KernelRidge for this kernel."
-        refuse_if(kernel.kind in ("gram", "objects"), what, "a kernel for numeric rows", repr(kernel), way_out)
-        kernel.check(rows)
 
     def _promise(self, rows: Rows, targets: int, splits: int) -> None:
         """Raise an error if the model does not fit in memory."""
-        plan = LocalPlan.of(len(rows), rows.width, targets, self._sizes(), 1, splits)
+        plan = LocalPlan.of(len(rows), rows.width, targets, self, 1, splits)
         way_out = "Use a smaller system_rows." if splits < 20 else "Use fewer splits."
         promise(plan.bytes, f"{type(self).__name__} on {len(rows)} rows", way_out)
 
@@ -153,7 +140,7 @@ class LocalCore(NumericEstimator):
     def _rows(self, X: XLike) -> Array:
         """New rows, validated."""
         check_is_fitted(self, "fitted_")
-        return np.asarray(check_input(self, [self.kernel_], X, NO_TARGETS, sparse=False, reset=False))
+        return np.asarray(self.check_data(X, reset=False))
 
     def _cell_words(self) -> list[str]:
         """Lines about the cells."""
@@ -189,7 +176,7 @@ class LocalModel(LocalCore):
     def _resolve(self, rows: Rows) -> tuple[Kernel, Array]:
         """The kernel and alpha that the arguments stand for, checked on some rows."""
         kernel = resolve(type(self).__name__, self.kernel, rows.width)
-        self._refuse(kernel, rows)
+        self._refuse_kernel(kernel, rows)
         warn_of_scales([kernel], rows)
         warn_if_not_mercer(kernel)
         return kernel, check_alpha(type(self).__name__, self.alpha, 1)
@@ -213,7 +200,7 @@ class LocalModel(LocalCore):
         rows, problem, targets, order = self.prepare(X, y, sample_weight)
         kernel, (alpha,) = self._resolve(rows)
         self._promise(rows, problem.Y.shape[1], 0)
-        cells = self._sizes().problem(kernel, rows, problem)
+        cells = self.problem(kernel, rows, problem)
         progress = Progress("solving cells", cells.partition.cells, int(self.verbose))
         self._hold(LocalFit.of(cells, kernel, float(alpha), progress.step), targets, order)
         return self
@@ -315,21 +302,10 @@ class LocalNumbers(MultiOutputMixin, RegressorMixin, LocalCore):  # type: ignore
 class LocalLabels(CalibratedMixin, LocalCore):
     """Labels by least squares in cells; probabilities are calibrated on held-out decision values."""
 
-    def decision_function(self, X: XLike) -> Array:
-        """Regression on the labels: positive for the second of two classes, or one column per class.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_rows, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-        """
+    def _values(self, X: XLike) -> Array:
+        """Decision values of new rows."""
         rows = self._rows(X)
-        values = self.fitted_.values(rows)
-        return values[:, 0] if values.shape[1] == 1 else values
+        return self.fitted_.values(rows)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -427,16 +403,15 @@ class LocalRidge(LocalNumbers, LocalModel):
             check_weights(type(self).__name__, np.array([sample_weight], dtype=np.float64))
             alpha = alpha / float(np.asarray(sample_weight))
         scale = inverse_widths(kernel, rows, spread_of_columns(rows))
-        sizes = self._sizes()
-        settings = [kernel, alpha, sizes.core_rows, sizes.system_rows, sizes.mix, bool(self.fit_intercept)]
+        sizes, mix = (int(self.core_rows), int(self.system_rows)), int(self.mix)
+        settings = [kernel, alpha, *sizes, mix, bool(self.fit_intercept)]
         place = check_folder(self.folder, fingerprint(source.identity(), settings))
         progress = Progress("sorting rows by cell", source.rows, int(self.verbose), "rows")
-        both = sizes.core_rows, sizes.system_rows
-        values, partition, Y, weights, order = sort_rows(source, sample, scale, both, place, progress.step)
+        values, partition, Y, weights, order = sort_rows(source, sample, scale, sizes, place, progress.step)
         check_size(f"y of {type(self).__name__}", Y)
         problem = Problem(Y, weights, bool(self.fit_intercept)).subtract_mean()
         known = Rows(values, source.names)
-        cells = CellProblem(known, problem, partition, scale, sizes.system_rows, sizes.mix).with_limits()
+        cells = CellProblem(known, problem, partition, scale, sizes[1], mix).with_limits()
         progress = Progress("solving cells", partition.cells, int(self.verbose))
         fitted = solve_in_folder(cells, kernel, float(alpha), place, progress.step)
         self._one_target = source.targets_1d

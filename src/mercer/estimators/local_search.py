@@ -77,7 +77,7 @@ class LocalSearch(LocalCore):
             self.folds_ = folds
             splits = [Split(place[split.train], np.sort(place[split.test])) for split in self.folds_.splits]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        starts, cells_of = self._starts(rows, problem, seed), self._sizes().by_metric(rows, problem, splits)
+        starts, cells_of = self._starts(rows, problem, seed), self.by_metric(rows, problem, splits)
         scoring = resolve_scoring(self.scoring, classifier=is_classifier(self))
         candidates = LocalCandidates(cells_of, targets.y[order], scoring, classes, seed, int(self.verbose))
         self._promise(rows, problem.Y.shape[1], 0 if splits is None else len(splits))
@@ -87,9 +87,12 @@ class LocalSearch(LocalCore):
         self.cv_results_ = candidates.results()
         self._hold(fitted, targets, order)
         self.cv_predictions_ = self._by_repeat(order)
+        how = "leave-one-out of every row" if folds is None else folds.label
+        best = f"Best of {counted(len(self.cv_results_['params']), 'candidate')}, compared on a sample of cells."
+        self._words = [f"{best} Score of all rows: {plain(self.best_score_)} ({how})."]
         if self.verify:
             self.verified_ = self._verify(np.random.default_rng(seed))
-        self._words = self._describe()
+            self._words.append(f"Refitting some rows agreed to {self.verified_:.1e}, in the units of y.")
         return self
 
     def _folds(self, X: Array, y: Array, groups: PerRow) -> Folds | None:
@@ -126,7 +129,7 @@ class LocalSearch(LocalCore):
             return tuned_kernels(rows, problem, seed)
         kernels = resolve_kernels(self.kernels, rows)
         for kernel in kernels:
-            self._refuse(kernel, rows)
+            self._refuse_kernel(kernel, rows)
         warn_of_scales(kernels, rows)
         return [(kernel, 1.0 if self.alphas is not None else start_alpha(kernel, rows, problem)) for kernel in kernels]
 
@@ -148,7 +151,7 @@ class LocalSearch(LocalCore):
         candidates = kernels * (6 if self.alphas is None else np.size(self.alphas))
         folds = self._folds(rows.values[np.argsort(order)], targets.y, groups)
         splits = 0 if folds is None else len(folds.splits)
-        return LocalPlan.of(len(rows), rows.width, problem.Y.shape[1], self._sizes(), candidates, splits)
+        return LocalPlan.of(len(rows), rows.width, problem.Y.shape[1], self, candidates, splits)
 
     @property
     def best_estimator_(self) -> Any:
@@ -161,16 +164,6 @@ class LocalSearch(LocalCore):
         vars(model).update({name: getattr(self, name) for name in kept if hasattr(self, name)})
         model.publish(self.fitted_, self._order)
         return model
-
-    def _describe(self) -> list[str]:
-        """Lines about the candidates and the score of the best one."""
-        how = self.folds_.label if self.fitted_.cells.splits is not None else "leave-one-out of every row"
-        tried = counted(len(self.cv_results_["params"]), "candidate")
-        best = f"Best of {tried}, compared on a sample of cells."
-        lines = [f"{best} Score of all rows: {plain(self.best_score_)} ({how})."]
-        if hasattr(self, "verified_"):
-            lines.append(f"Refitting some rows agreed to {self.verified_:.1e}, in the units of y.")
-        return lines
 
     def _cell_words(self) -> list[str]:
         return [*super()._cell_words(), *self._words]

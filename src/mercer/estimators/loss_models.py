@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.data.checks import check_alpha, check_size, check_weights
 from mercer.data.rows import AlphaLike, Array, ClassWeight, Estimator, PerRow, XLike, YLike
-from mercer.errors import ConvergenceWarning, InputError, refuse_if, sentence, warn
+from mercer.errors import ConvergenceWarning, refuse_if, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.inputs import as_sample_weight, width_of
 from mercer.estimators.intervals import check_levels
@@ -112,29 +112,13 @@ class LossOfLabels(LabelsMixin):
     def _read(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Array, Array | None, Classes]:
         """Labels as the log loss takes them, weights of rows, and the labels."""
         targets = Targets.read(self, y, as_sample_weight(sample_weight, X))
-        if targets.classes is None:
-            raise InputError(sentence(f"y of {type(self).__name__}", "labels", "numbers"))
+        assert targets.classes is not None  # noqa: S101 - of a classifier
         self.classes_ = targets.classes.labels
         numbers = label_loss(len(self.classes_), targets.classes.numbers)[1]
         return numbers, own_weights(self, targets.weights), targets.classes
 
     def _losses(self, y: Array, weights: Array, K: Array) -> list[Loss]:
         return [label_loss(len(self.classes_), y.astype(np.intp))[0]]
-
-    def decision_function(self, X: XLike) -> Array:
-        """The logarithm of the odds of the second of two classes, or one value per class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-        """
-        values = self._values(X)
-        return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
 
     def predict_proba(self, X: XLike) -> Array:
         """Probabilities of the classes.
@@ -222,8 +206,7 @@ class LossModel(KernelEstimator):
     def _values(self, X: XLike) -> Array:
         """f at new rows (m, outputs)."""
         check_is_fitted(self, "dual_coef_")
-        rows = self.check_rows(X)
-        return np.asarray(times(self.kernel_, rows, self._fit_rows(), self._dual) + self._constant)
+        return np.asarray(times(self.kernel_, self.check_rows(X), self._fit_rows(), self._dual) + self._constant)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

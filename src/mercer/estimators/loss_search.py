@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from mercer.data.folds import Folds, draw
+from mercer.data.folds import Folds
 from mercer.data.rows import AlphaLike, Array, PerRow, Rows, ScoringLike, SplitsLike, XLike, YLike
 from mercer.errors import InputError, MercerWarning, refuse_if, sentence
-from mercer.estimators.inputs import check_kernels
 from mercer.estimators.loss_models import KernelLogistic, KernelRegressor, LossOfLabels, LossOfNumbers, minimize
 from mercer.estimators.parameters import validate
 from mercer.estimators.search_core import SearchInputs, keep_choice
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
 from mercer.runtime.resources import blas_for
-from mercer.selection.ladders import resolve_alphas, resolve_kernels
 from mercer.selection.removals import Removals
 from mercer.selection.scoring import Truth, resolve_scoring
 from mercer.selection.table import SearchTable
@@ -48,8 +46,6 @@ class LossSearch(SearchInputs):
     random_state: Any = None
     verbose: int = 0
 
-    best_estimator_: Any = field(init=False)
-
     _model: ClassVar[Any]  # the class of the best candidate
 
     def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None) -> Self:
@@ -76,13 +72,9 @@ class LossSearch(SearchInputs):
         given, n = numbers if classes is None else np.asarray(y), len(numbers)
         weights = np.ones(n) if weights is None else weights
         rows = Rows(X, getattr(self, "feature_names_in_", None))
-        kernels = resolve_kernels(self.kernels, rows)
-        check_kernels(kernels, rows)
-        alphas = resolve_alphas(self.alphas, kernels, rows)
+        kernels, alphas, folds, _ = self._resolve(rows, given, groups)
         refuse_if(not (alphas > 0).all(), f"alphas of {type(self).__name__}", "above 0", alphas.min())
         promise(64 * n * n, f"{type(self).__name__} with {n} rows", "Use fewer rows.")
-        how: Any = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
-        folds = draw(self.cv, X, given, classifier=classes is not None, **how)
         removals = Removals.of(folds.splits, n)
         scoring = None if self.scoring is None else resolve_scoring(self.scoring, classifier=classes is not None)
         truth = Truth(given, removals, classes)
@@ -233,15 +225,7 @@ class LossSearch(SearchInputs):
         -------
         ndarray of shape (n_rows,)
         """
-        check_is_fitted(self, "best_estimator_")
-        self.check_data(X, reset=False)
-        return self.best_estimator_.predict(X)
-
-    def _values(self, X: XLike) -> Array:
-        """f of the best candidate at new rows (m, outputs)."""
-        check_is_fitted(self, "best_estimator_")
-        self.check_data(X, reset=False)
-        return np.asarray(self.best_estimator_._values(X))  # noqa: SLF001 - of the same family
+        return self._model_for(X).predict(X)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

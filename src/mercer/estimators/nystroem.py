@@ -196,9 +196,8 @@ class NystroemCore(StreamingEstimator):
             raise InputError(f"{words}, because the sums that it would update are not stored. {way_out}")
         owner, work = type(self).__name__, self._search.work([0])
         source = self._open(X, y, sample_weight, reset=False)
-        if not self._classifies and source.targets != len(work.targets.offset):
-            must_be = f"{len(work.targets.offset)}, as in the first fit"
-            raise InputError(sentence("The number of targets", must_be, source.targets))
+        other = not self._classifies and source.targets != len(work.targets.offset)
+        refuse_if(other, "The number of targets", f"{len(work.targets.offset)}, as in the first fit", source.targets)
         for name, before in self._as_fitted.items():  # sums are of one kernel and its landmarks; only alpha may change
             now = getattr(self, name)
             if now is not before and not np.array_equal(now, before):
@@ -428,17 +427,6 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
         super()._finish(search, state)
         self.classes_ = classes
 
-    def decision_function(self, X: XLike) -> Array:
-        """Regression on the labels: positive for the second of two classes, or one column per class.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-        """
-        values = np.concatenate(list(self._value_blocks(X)))
-        return values[:, 0] if len(self.classes_) == 2 else values
+    def _values(self, X: XLike) -> Array:
+        """Decision values of new rows."""
+        return np.concatenate(list(self._value_blocks(X)))

@@ -14,12 +14,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer.data.checks import KeywordHints
 from mercer.data.rows import Array, Estimator, File, PerRow, Rows, Seed, XLike, YLike
 from mercer.errors import IllConditionedWarning, InputError, nearest, refuse_if, sentence, warn
-from mercer.estimators.base import forget, listed_kernels, set_kernel_params
+from mercer.estimators.base import HoldsKernels, forget
 from mercer.estimators.inputs import as_sample_weight, check_arrays
-from mercer.estimators.parameters import is_positive_only, is_whole, validate
+from mercer.estimators.parameters import is_in, is_positive_only, is_whole, validate
 from mercer.estimators.targets import refuse_one_class
 from mercer.kernels import Kernel
 from mercer.kernels.tiles import blocks
@@ -48,19 +47,19 @@ _ENDLESS = 10**9  # rows, where more may come
 SearchOf: TypeAlias = Callable[[list[Kernel], Array], StreamedSearch]  # makes the same search of other candidates
 
 
-class NumericEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
+class NumericEstimator(HoldsKernels):
     """An estimator with one or many kernels for rows of numbers."""
 
-    set_params = set_kernel_params
-
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        tags = super(HoldsKernels, self).__sklearn_tags__()
         tags.input_tags.positive_only = any(map(is_positive_only, self._given_kernels()))
         return tags
 
-    def _given_kernels(self) -> list[Any]:
-        """The kernels that were given, one or many."""
-        return listed_kernels(self.kernels if hasattr(self, "kernels") else self.kernel)
+    def _refuse_kernel(self, kernel: Kernel, rows: Rows) -> None:
+        """Raise an error for kernels that do not take rows of numbers."""
+        what, way_out = f"kernel of {type(self).__name__}", "Use KernelRidge for this kernel."
+        refuse_if(kernel.kind in ("gram", "objects"), what, "a kernel for numeric rows", repr(kernel), way_out)
+        kernel.check(rows)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -136,7 +135,7 @@ class StreamingEstimator(NumericEstimator):
             self._validate()  # before the table is read
         encoder = getattr(self, "encoder_", None)
         if isinstance(X, str | os.PathLike) and is_named_table(table_path(os.fspath(X))):
-            encoded = _open_encoded(self, X, RolesGiven(y, weights, groups, labels), encoder, reset=reset)
+            encoded = _encode(self, X, RolesGiven(y, weights, groups, labels), encoder, reset=reset)
             if encoded is not None:
                 return encoded
         stream = encoder is None and is_stream(X, y)
@@ -181,19 +180,16 @@ class StreamingEstimator(NumericEstimator):
             Makes the same search of other kernels and alphas.
         """
         source = self._open(X, y, sample_weight, groups, least=2 if hasattr(self, "cv") else 1)
-        owner, folds = type(self).__name__, int(getattr(self, "cv", 1))
+        folds = int(getattr(self, "cv", 1))
         choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
         sample = draw_sample(source, choice, self._kernel_count(), folds, seed, self.backend)
         n, rows = int(source.rows or 0), Rows(sample.X, self._names())
         ranked = rank_words(source, sample, folds, seed, self.backend) if folds > 1 else None
         targets: SummedTargets = self._find_labels(source) if self._classifies else numbers_of(sample)
         Y = np.zeros((len(rows), 1)) if sample.Y is None else targets.table(sample.Y)
-        problem = Problem(Y, sample.weights, bool(self.fit_intercept))
-        kernels: list[Kernel] = self._resolve_kernels(rows, problem)
+        kernels: list[Kernel] = self._resolve_kernels(rows, Problem(Y, sample.weights, bool(self.fit_intercept)))
         for kernel in kernels:
-            what, way_out = f"kernel of {owner}", "Use KernelRidge for this kernel."
-            refuse_if(kernel.kind in ("gram", "objects"), what, "a kernel for numeric rows", repr(kernel), way_out)
-            kernel.check(rows)
+            self._refuse_kernel(kernel, rows)
         warn_of_scales(kernels, rows)
         alphas: Array = self._resolve_alphas(kernels, rows, n, len(targets.offset))
         count, intercept = choice.count(n, len(kernels), folds), bool(self.fit_intercept)
@@ -203,8 +199,7 @@ class StreamingEstimator(NumericEstimator):
         def search_of(kernels: list[Kernel], alphas: Array) -> StreamedSearch:
             features = [choice.features(kernel, sample.X, self._names(), count, seed) for kernel in kernels]
             sides = sides_of(features, expected, float(alphas.min()), sample, targets, intercept=intercept)
-            weighted = folds == 1 or sample.weights is not None
-            first = FoldSums(sides, targets, folds, seed, intercept, weighted, ranked)
+            first = FoldSums(sides, targets, folds, seed, intercept, folds == 1 or sample.weights is not None, ranked)
             rule, nested = getattr(self, "rule", "best"), bool(getattr(self, "nested", False))
             how = self.backend, self.checkpoint, self.block_rows, int(self.verbose)
             return StreamedSearch(source, kernels, alphas, first, scoring, rule, nested, *how)
@@ -223,11 +218,9 @@ def is_stream(X: XLike, y: YLike = None) -> bool:
     return not (hasattr(X, "shape") or hasattr(X, "__array__")) and (callable(X) or hasattr(X, "__iter__"))
 
 
-def _open_encoded(
-    estimator: Estimator, X: XLike, asked: RolesGiven, encoder: TableEncoder | None, *, reset: bool
-) -> Source | None:
+def _encode(owner: Estimator, X: XLike, asked: RolesGiven, encoder: TableEncoder | None, reset: bool) -> Source | None:
     """A file of mixed columns, encoded by a TableEncoder, which becomes `encoder_`; None where all are numbers."""
-    need_targets(estimator, asked.y)
+    need_targets(owner, asked.y)
     path = table_path(os.fspath(X))
     layout, numbers = file_layout(path, asked)
     names = layout.names or ()
@@ -240,8 +233,8 @@ def _open_encoded(
     weights, groups = (None if name is None else table.beside[name] for name in (layout.weights, layout.keys))
     y = Y[0] if layout.flat else np.column_stack(Y)
     if reset:
-        estimator.encoder_, estimator.n_features_in_ = table.encoder, len(names)
-        estimator.feature_names_in_ = np.array(names, dtype=object)
+        owner.encoder_, owner.n_features_in_ = table.encoder, len(names)
+        owner.feature_names_in_ = np.array(names, dtype=object)
     if isinstance(table.X, Passes):
         return as_source(replace(table.X, y=y, weights=weights, groups=groups), labels=asked.labels)
     return as_source(table.X, y, sample_weight=weights, groups=groups, labels=asked.labels)
@@ -262,9 +255,8 @@ def check_columns(estimator: Estimator, source: Source, *, reset: bool) -> None:
             estimator.feature_names_in_ = np.array(source.names, dtype=object)
         return
     if source.width != estimator.n_features_in_:
-        raise InputError(
-            f"X must have {counted(estimator.n_features_in_, 'column')}, as in the first fit; got {source.width}."
-        )
+        columns = counted(estimator.n_features_in_, "column")
+        raise InputError(f"X must have {columns}, as in the first fit; got {source.width}.")
     known = getattr(estimator, "feature_names_in_", None)
     if known is not None and source.names is not None:
         for place, (name, wanted) in enumerate(zip(source.names, known, strict=True)):
@@ -311,9 +303,8 @@ def landmark_choice(estimator: Estimator, columns: int) -> LandmarkChoice:
     """`landmarks` and `method`, checked."""
     owner, given, method = type(estimator).__name__, estimator.landmarks, estimator.method
     seconds = math.inf if estimator.time_budget is None else float(estimator.time_budget)
-    if not isinstance(method, str) or method not in METHODS:
-        way_out = nearest(method, METHODS) if isinstance(method, str) else ""
-        raise InputError(sentence(f"method of {owner}", "'pivoted', 'kmeans' or 'uniform'", repr(method), way_out))
+    way_out, must_be = nearest(method, METHODS) if isinstance(method, str) else "", "'pivoted', 'kmeans' or 'uniform'"
+    refuse_if(not is_in(method, *METHODS), f"method of {owner}", must_be, repr(method), way_out)
     if given is None or is_whole(given, 1):
         return LandmarkChoice(given, method, seconds)
     refuse_if(np.ndim(given) != 2, f"landmarks of {owner}", "None, an integer above 0, or a table of rows", repr(given))

@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.folds import Folds
 from mercer.data.rows import AlphaLike, Array, PerRow, Rows, ScoringLike, XLike, YLike
-from mercer.errors import EdgeOfGridWarning, InputError, refuse_if, warn
+from mercer.errors import InputError, refuse_if
 from mercer.estimators.base import is_tuned, warn_if_not_mercer
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
 from mercer.estimators.nystroem_base import SearchOf, StreamingEstimator, seed_of, warn_if_landmarks_lost
 from mercer.estimators.parameters import is_whole
-from mercer.estimators.search_core import WORTH_A_WORD, DefaultLadders, keep_choice, warn_if_ill, warn_of_failures
+from mercer.estimators.search_core import WORTH_A_WORD, BestCandidate, keep_choice, warn_of_failures
 from mercer.estimators.targets import LabelsMixin
 from mercer.kernels import Constant, Kernel
 from mercer.local.search import times_width, tuned_kernels
@@ -40,7 +40,7 @@ _ROUNDS = 3  # of extending default ladders, each of which reads all rows again
 
 
 @dataclass(eq=False, repr=False)
-class NystroemSearchCore(DefaultLadders, StreamingEstimator):
+class NystroemSearchCore(BestCandidate, StreamingEstimator):
     """A search on the features of landmarks."""
 
     kernels: Any = "tuned"
@@ -84,8 +84,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         # a constant kernel in place of an intercept: about the squared mean of y over its variance
         spread = np.sqrt(np.mean(centred.Y**2, axis=0))
         ratio = np.abs(centred.centre) / np.where(spread > 0, spread, 1.0)
-        level = float(np.clip(np.max(ratio) ** 2, 1.0, _LARGEST_LEVEL))
-        return [kernel + Constant(level) for kernel in found]
+        return [kernel + Constant(float(np.clip(np.max(ratio) ** 2, 1.0, _LARGEST_LEVEL))) for kernel in found]
 
     def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
         return resolve_alphas(self.alphas, kernels, rows, n)
@@ -138,8 +137,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
                 break
             search = larger
             if self.checkpoint is not None:
-                again = f"{self.checkpoint}.grid{turn + 1}"
-                search = replace(search, checkpoint=again)
+                search = replace(search, checkpoint=f"{self.checkpoint}.grid{turn + 1}")
         self.plan_ = search.plan()
         keep_choice(self, table, choice, folds)
         k, self.alpha_ = choice.kernel, float(table.alphas[choice.alphas[0]])
@@ -162,23 +160,17 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         return table.choose(self.rule, folds, found.failures)
 
     def _warn(self, found: StreamedResult, edges: list[str]) -> None:
-        owner = type(self).__name__
-        if edges:
-            said = f"The best candidate of {owner} is on the edge of the grid ({' and '.join(edges)} tried)."
-            warn(EdgeOfGridWarning(said, hint="$others."))
-        warn_if_ill(f"the best candidate of {owner}", found.table.worst_condition(self.choice_), digits=self.digits_)
+        self._warn_of_choice(edges, "$others.", found.table.worst_condition(self.choice_), digits=self.digits_)
         warn_if_not_mercer(self.best_kernel_)
-        if found.failures:
-            warn_of_failures(found.table.scoring, found.failures)
+        warn_of_failures(found.table.scoring, found.failures)
 
     def _winner(self, search: StreamedSearch, found: StreamedResult) -> Any:
         """The best candidate fitted to all rows, from weights that are computed already."""
         k, a = self.choice_.kernel, self.choice_.alphas[0]
         family = NystroemRidgeClassifier if self._classifies else NystroemRidge
         model = family(self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept, method=self.method)
-        for name in ("n_features_in_", "feature_names_in_", "encoder_"):
-            if hasattr(self, name):
-                setattr(model, name, getattr(self, name))
+        kept = ("n_features_in_", "feature_names_in_", "encoder_")
+        model.__dict__.update({name: getattr(self, name) for name in kept if hasattr(self, name)})
         features, swept = search.first.sides[k].features, found.swept[k]
         places = np.full(len(search.first.targets.offset), a)
         model.hold(features, swept.final, search.alphas, places, one_target=search.source.targets_1d)
@@ -199,8 +191,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         -------
         iterator of ndarray
         """
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_blocks(X)
+        return iter(self._model_for(X).predict_blocks(X))
 
     def explain(
         self, X: XLike, y: YLike = None, sample_weight: PerRow = None, groups: PerRow = None, rates: Rates | None = None
@@ -358,20 +349,4 @@ random_state, verbose
     """
 
     _classifies: ClassVar[bool] = True
-    best_estimator_: NystroemRidgeClassifier
     predict = NystroemSearchCore.predict  # block by block
-
-    def decision_function(self, X: XLike) -> Array:
-        """Decision values of the best candidate.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-        """
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X)

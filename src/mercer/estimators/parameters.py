@@ -39,25 +39,30 @@ def is_whole(value: Any, least: float = -math.inf) -> bool:
     return isinstance(value, numbers.Integral) and not is_flag(value) and int(value) >= least
 
 
+def is_positive(value: Any) -> bool:
+    """A number above 0; True is none."""
+    return isinstance(value, numbers.Real) and not is_flag(value) and float(value) > 0
+
+
+def is_in(value: Any, *names: str) -> bool:
+    """One of these names; arrays are none."""
+    return isinstance(value, str) and value in names
+
+
+_FLAGS = ("alpha_per_target", "exact", "extend_grid", "fit_intercept", "nested", "tune", "verify")
 # What a parameter must be, in words, and whether a value is that.
 ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    **dict.fromkeys(
-        ("alpha_per_target", "exact", "extend_grid", "fit_intercept", "nested", "tune", "verify"),
-        ("True or False", is_flag),
-    ),
+    **dict.fromkeys(_FLAGS, ("True or False", is_flag)),
     **dict.fromkeys(("core_rows", "mix", "system_rows"), ("an integer above 0", lambda value: is_whole(value, 1))),
     "block_rows": ("an integer above 0, or None", lambda value: value is None or is_whole(value, 1)),
     "class_weight": (
         "a dict, 'balanced' or None",
-        lambda value: isinstance(value, dict | None) or (isinstance(value, str) and value == "balanced"),
+        lambda w: isinstance(w, dict | None) or is_in(w, "balanced"),
     ),
     "copies": ("True, False or None", lambda value: value is None or is_flag(value)),
     "encoder": ("a TableEncoder, or None", lambda value: isinstance(value, TableEncoder | None)),
-    "rule": ("'best' or 'one_se'", lambda value: isinstance(value, str) and value in ("best", "one_se")),
-    "time_budget": (
-        "a positive number of seconds, or None",
-        lambda value: value is None or (isinstance(value, numbers.Real) and not is_flag(value) and float(value) > 0),
-    ),
+    "rule": ("'best' or 'one_se'", lambda value: is_in(value, "best", "one_se")),
+    "time_budget": ("a positive number of seconds, or None", lambda value: value is None or is_positive(value)),
     "verbose": ("0, 1 or 2", lambda value: isinstance(value, numbers.Integral)),
 }
 
@@ -95,10 +100,8 @@ def resolve(
     """
     if isinstance(kernel, Kernel):
         if (gamma, degree, coef0, params) != (None, 3, 1, None):
-            raise InputError(
-                f"gamma, degree, coef0 and kernel_params of {owner} are only used with kernel names such as 'rbf'; "
-                f"kernel is {kernel!r}. Set the parameters of the kernel object instead."
-            )
+            words = f"gamma, degree, coef0 and kernel_params of {owner} are only used with kernel names such as 'rbf'"
+            raise InputError(f"{words}; kernel is {kernel!r}. Set the parameters of the kernel object instead.")
         return kernel
     if isinstance(kernel, str):
         return _from_name(owner, kernel, columns, gamma, degree, coef0)
@@ -182,8 +185,6 @@ class RowFunction:
         try:
             return pairwise_kernels(X, Z, metric=self.function, **self.params)
         except (TypeError, ValueError) as problem:
-            sparse = hasattr(X, "tocsr")
-            raise InputError(
-                f"The kernel function must take two rows and return one number; {self.__name__} failed with: {problem}"
-                + (". Use X.toarray() for a function that does not take sparse data." if sparse else ".")
-            ) from problem
+            words = f"The kernel function must take two rows and return one number; {self.__name__} failed with:"
+            way_out = " Use X.toarray() for a function that does not take sparse data." * hasattr(X, "tocsr")
+            raise InputError(f"{words} {problem}.{way_out}") from problem

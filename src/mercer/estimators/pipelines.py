@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Estimator, Seed, SplitsLike, XLike, YLike
-from mercer.errors import InputError, refuse_if
+from mercer.errors import InputError, refuse_if, sentence
 from mercer.estimators.table_model import Fixed, TableModel
 from mercer.tables import TableEncoder
 
@@ -45,10 +45,9 @@ class Transformers(Pipeline):  # type: ignore[misc]
         try:
             return clone(self).fit_transform(X)
         except (TypeError, ValueError) as problem:
-            raise InputError(
-                f"The transformers of the Pipeline must be fitted without the targets; got {problem!r}. Transformers "
-                "that look at y would have to be fitted again for every permutation."
-            ) from None
+            what, must_be = "The transformers of the Pipeline", "fitted without the targets"
+            way_out = "Transformers that look at y would have to be fitted again for every permutation."
+            raise InputError(sentence(what, must_be, repr(problem), way_out)) from None
 
     def names_out(self, count: int) -> list[str]:
         """The names of the columns that the model takes."""

@@ -74,10 +74,6 @@ class Refitting:
         part = part_of(self.X, rows)
         return part[:, columns] if self.pairwise else part
 
-    def weights(self, rows: Array) -> Any:
-        """Sample weights of these rows, or None."""
-        return part_of(self.extra.get("sample_weight"), rows)
-
     def __call__(self, train: Array, test: Array) -> tuple[Any, Any]:
         """The fitted model and the test rows as it takes them."""
         model = clone(self.estimator)
@@ -105,7 +101,7 @@ def score_splits(
             parts.append((repeat, split.test, predicted))
             facts.append(read(model))
             if how.scorer is not None and not pooled and not (how.needs_many and len(y) == 1):
-                scores.append(how.score_by(model, X, y, fit.weights(split.test)))
+                scores.append(how.score_by(model, X, y, part_of(fit.extra.get("sample_weight"), split.test)))
             elif not pooled:
                 scores.append(how.score_rows(y, predicted))
     if not parts:

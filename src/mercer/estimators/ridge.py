@@ -296,7 +296,7 @@ class KernelRidge(IntervalsMixin, MultiOutputMixin, RegressorMixin, RidgeCore): 
         refuse_if(not np.isfinite(Y).all(), f"y of {what}", "finite", "NaN or infinity")
         targets = np.vstack([fitted.targets, Y])
         weights = None if fitted.weights is None else np.append(fitted.weights, np.ones(len(Y)))
-        if hasattr(fitted.X, "tocsr") or hasattr(new.values, "tocsr"):
+        if hasattr(fitted.X, "tocsr") or new.sparse:
             raise InputError("Sparse rows cannot be added to a model. Use X.toarray().")
         X = np.concatenate([np.asarray(fitted.X), np.asarray(new.values)])
         start = replace(fitted, X=X, targets=targets, weights=weights, primal=None)
@@ -339,8 +339,7 @@ def check_numbers(rows: Any, n: int) -> Array:
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
         raise InputError(sentence(what, "row numbers, or True and False for every row", repr(rows)))
     numbers = np.unique(np.where(numbers < 0, numbers + n, numbers))
-    if numbers[0] < 0 or numbers[-1] >= n:
-        raise InputError(sentence(what, f"between 0 and {n - 1}", repr(rows)))
+    refuse_if(numbers[0] < 0 or numbers[-1] >= n, what, f"between 0 and {n - 1}", repr(rows))
     if len(numbers) == n:
         raise InputError(f"without() cannot leave out all {n} rows.")
     return numbers
@@ -359,10 +358,8 @@ def _append_systems(fitted: FittedRidge, new: Rows) -> list[tuple[Array, DualSol
     factors = [(mine, factor) for mine, factor in known if isinstance(factor, Cholesky)]
     if len(factors) < len(known):  # of a spectrum: factors are made now
         rows, reason, alphas = fitted.rows(), fitted.choice.reason, fitted.alphas
-        factors = [
-            (np.flatnonzero(alphas == alpha), Cholesky(training_matrix(fitted.kernel, rows), float(alpha), reason))
-            for alpha in np.unique(alphas)
-        ]
+        groups = ((np.flatnonzero(alphas == alpha), float(alpha)) for alpha in np.unique(alphas))
+        factors = [(mine, Cholesky(training_matrix(fitted.kernel, rows), alpha, reason)) for mine, alpha in groups]
     try:
         grown = [(mine, factor.with_rows(side, corner)) for mine, factor in factors]
     except NotPositiveDefinite:
@@ -424,18 +421,7 @@ class KernelRidgeClassifier(LabelsMixin, RidgeCore):
 
     class_weight: ClassWeight = None
 
-    def decision_function(self, X: XLike) -> Array:
-        """Regression on the labels: positive for the second of two classes, or one column per class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-        """
-        check_is_fitted(self)
-        values = self.fitted_.values(self.check_rows(X))
-        return values[:, 0] if len(self.classes_) == 2 else values
+    def _values(self, X: XLike) -> Array:
+        """Decision values of new rows."""
+        rows = self.check_rows(X)
+        return self.fitted_.values(rows)

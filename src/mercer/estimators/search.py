@@ -209,20 +209,6 @@ class KernelRidgeClassifierCV(CalibratedMixin, SearchCore):
 
     _model = KernelRidgeClassifier
 
-    def decision_function(self, X: XLike) -> Array:
-        """Decision values of the best candidate.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-        """
-        return np.asarray(self._model_for(X).decision_function(X))
-
 
 def search_of(model: KernelRidge | KernelRidgeClassifier, width: int) -> KernelRidgeCV | KernelRidgeClassifierCV:
     """The search by leave-one-out with this model, on rows of so many columns, as its only candidate; not fitted."""

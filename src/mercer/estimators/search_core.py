@@ -9,11 +9,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.checks import KeywordHints, check_weights
+from mercer.data.checks import check_weights
 from mercer.data.folds import Copies, Folds, by_chance, draw
 from mercer.data.rows import (
     AlphaLike,
@@ -37,8 +37,8 @@ from mercer.errors import (
     sentence,
     warn,
 )
-from mercer.estimators.base import forget, listed_kernels, set_kernel_params
-from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, check_kernels, kernel_tags
+from mercer.estimators.base import HoldsKernels, forget, listed_kernels
+from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, check_kernels
 from mercer.estimators.parameters import takes_sparse, validate
 from mercer.estimators.refitting import Refitting
 from mercer.estimators.targets import Targets, Temperature
@@ -66,11 +66,12 @@ _REPLAYED = 5  # splits refitted by verify=True
 WORTH_A_WORD = 1e-6  # relative error of scores
 
 
-class DefaultLadders:
-    """Which of the candidates of a search are ladders that were not given."""
+class BestCandidate:
+    """What searches share: which candidates are ladders that were not given, and the best one, which predicts."""
 
     kernels: Any
     alphas: AlphaLike
+    best_estimator_: Any
 
     def own_ladders(self) -> tuple[bool, bool]:
         """Whether some of the kernels, and the alphas, come from default ladders."""
@@ -83,14 +84,25 @@ class DefaultLadders:
         by_name, by_default = self.own_ladders()
         return by_name and named, by_default
 
+    def _model_for(self, X: XLike) -> Any:
+        """The best candidate, which is fitted to all rows."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
 
-class SearchInputs(KeywordHints, BaseEstimator):  # type: ignore[misc]
+    def _values(self, X: XLike) -> Array:
+        """f of the best candidate at new rows (m, outputs)."""
+        return np.asarray(self._model_for(X)._values(X))  # noqa: SLF001 - of the same family
+
+    def _warn_of_choice(self, edges: list[str], hint: str, condition: float, **how: Any) -> None:
+        """Warn if the best candidate is on an edge of the grid, or has few correct digits."""
+        what = f"best candidate of {type(self).__name__}"
+        if edges:
+            warn(EdgeOfGridWarning(f"The {what} is on the edge of the grid ({' and '.join(edges)} tried).", hint=hint))
+        warn_if_ill(f"the {what}", condition, **how)
+
+
+class SearchInputs(BestCandidate, HoldsKernels):
     """The data of a search over `kernels`, checked as scikit-learn does."""
-
-    set_params = set_kernel_params
-
-    def __sklearn_tags__(self) -> Any:
-        return kernel_tags(super().__sklearn_tags__(), listed_kernels(self.kernels))
 
     def check_data(self, X: XLike, y: YLike = NO_TARGETS, *, reset: bool = True) -> Any:
         """X, or X and y, validated as scikit-learn does."""
@@ -98,20 +110,32 @@ class SearchInputs(KeywordHints, BaseEstimator):  # type: ignore[misc]
         sparse = "csr" if all(takes_sparse(kernel) for kernel in listed) else False
         return check_input(self, listed, X, y, sparse=sparse, reset=reset, least=2 if reset else 1)
 
+    def _resolve(self, rows: Rows, y: Array, groups: PerRow) -> tuple[list[Kernel], Array, Folds, bool]:
+        """Kernels, alphas and folds, and whether the rows are a kernel matrix."""
+        kernels = resolve_kernels(self.kernels, rows)  # from all rows, before any split
+        gram, alphas = check_kernels(kernels, rows), resolve_alphas(self.alphas, kernels, rows)
+        how: Any = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
+        return kernels, alphas, draw(self.cv, rows.values, y, classifier=is_classifier(self), **how), gram
 
-def read_rows(estimator: Estimator, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Rows, Targets]:
-    """Rows and targets whose splits are to be compared, checked like the parameters of their estimator."""
-    validate(estimator)
-    X, y = estimator.check_data(X, y)
-    weights = as_sample_weight(sample_weight, X)
+    def _model_for(self, X: XLike) -> Any:
+        """The best candidate, after these new rows were checked."""
+        check_is_fitted(self, "best_estimator_")
+        self.check_data(X, reset=False)
+        return self.best_estimator_
+
+
+def read_rows(owner: Estimator, X: XLike, y: YLike, weight: PerRow, *, by_split: bool = True) -> tuple[Rows, Targets]:
+    """Rows and targets, whose splits may be compared, checked like the parameters of their estimator."""
+    validate(owner)
+    X, y = owner.check_data(X, y)
+    weights = as_sample_weight(weight, X)
     if weights is not None:
-        check_weights(type(estimator).__name__, weights)
-    targets = Targets.read(estimator, y, weights, by_split=True)
-    return Rows(X, getattr(estimator, "feature_names_in_", None)), targets
+        check_weights(type(owner).__name__, weights)
+    return Rows(X, getattr(owner, "feature_names_in_", None)), Targets.read(owner, y, weights, by_split=by_split)
 
 
 @dataclass(eq=False, repr=False)
-class SearchCore(DefaultLadders, SearchInputs):
+class SearchCore(SearchInputs):
     """What the regressor and the classifier share: candidates, splits, the search, the choice."""
 
     kernels: Any = "gaussian"
@@ -152,18 +176,14 @@ class SearchCore(DefaultLadders, SearchInputs):
         """
         forget(self)
         rows, targets = read_rows(self, X, y, sample_weight)
-        kernels = resolve_kernels(self.kernels, rows)  # from all rows, before any split
-        gram, classifier = check_kernels(kernels, rows), is_classifier(self)
-        alphas = resolve_alphas(self.alphas, kernels, rows)
         if self.checkpoint is not None:
             check_path(self.checkpoint)
             if by_chance(self.cv, self.repeats, self.random_state):
                 must_be = "an integer when checkpoint is given and the folds are random"
                 way_out = "Without a seed the next run would draw other folds, and could not resume."
                 raise InputError(sentence(f"random_state of {type(self).__name__}", must_be, "None", way_out))
-        how: Any = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
-        folds = draw(self.cv, rows.values, targets.y, classifier=classifier, **how)
-        scoring = resolve_scoring(self.scoring, classifier=classifier)
+        kernels, alphas, folds, gram = self._resolve(rows, targets.y, groups)
+        scoring = resolve_scoring(self.scoring, classifier=is_classifier(self))
         return targets.search(self, rows, folds, scoring, gram=gram), kernels, alphas
 
     def fit(self, X: XLike, y: YLike, sample_weight: PerRow = None, groups: PerRow = None) -> Self:
@@ -212,11 +232,9 @@ class SearchCore(DefaultLadders, SearchInputs):
             return
         copies = Copies.among(rows.values, search.problem.Y)
         if not copies.by_chance:
-            warn(
-                f"{copies.words()}. If a held-out row has a copy among the training rows, scores are too optimistic. "
-                "Drop the copies, or pass groups= with one label for each distinct row.",
-                MercerWarning,
-            )
+            words = "If a held-out row has a copy among the training rows, scores are too optimistic."
+            way_out = "Drop the copies, or pass groups= with one label for each distinct row."
+            warn(f"{copies.words()}. {words} {way_out}", MercerWarning)
 
     def _extend(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add rungs beyond the edge that the best candidate is on, until it is on none; to default ladders always."""
@@ -262,10 +280,8 @@ class SearchCore(DefaultLadders, SearchInputs):
         self.tuned_ = tune_rows(winner, *take_used(search.rows, problem), settings, seed.randint(2**31 - 1))
         if self.tuned_.overfitted or self.tuned_.status == "failed":
             how = "overfitted: the error on held-out rows increased" if self.tuned_.overfitted else "failed"
-            warn(
-                f"Tuning the best kernel of {type(self).__name__} {how}. The untuned kernel is used (see tuned_).",
-                MercerWarning,
-            )
+            words = f"Tuning the best kernel of {type(self).__name__} {how}."
+            warn(f"{words} The untuned kernel is used (see tuned_).", MercerWarning)
             return table, choice
         table = self._run(search, table.kernels, np.array([self.tuned_.alpha]), None, table, 1)
         table = self._run(search, [self.tuned_.kernel], table.alphas, None, table, 0)
@@ -279,8 +295,7 @@ class SearchCore(DefaultLadders, SearchInputs):
             self._verify(Refitting(self.best_estimator_, X, search.y, search.sample_weight), search, values)
         self.best_estimator_.fit(X, search.y, search.sample_weight)
         held_out = search.by_repeat(values)
-        one = search.y.ndim == 1 and held_out.shape[2] == 1
-        self.cv_predictions_ = held_out[:, :, 0] if one else held_out
+        self.cv_predictions_ = held_out[:, :, 0] if search.y.ndim == 1 and held_out.shape[2] == 1 else held_out
         if search.classes is not None:
             self.classes_, tested = search.classes.labels, ~np.isnan(held_out[:, :, 0])
             weights = np.ones(search.folds.n) if search.sample_weight is None else search.sample_weight
@@ -289,20 +304,14 @@ class SearchCore(DefaultLadders, SearchInputs):
             self.temperature_ = Temperature.fitted(held_out[tested], numbers, weights)
 
     def _warn(self, table: SearchTable, choice: Winner, failures: list[str]) -> None:
-        owner = type(self).__name__
-        edges = edges_in_words(table, choice, self.folds_, self._growing())
-        if edges and getattr(getattr(self, "tuned_", None), "kernel", None) != self.best_kernel_:
-            said = f"The best candidate of {owner} is on the edge of the grid ({' and '.join(edges)} tried)."
-            warn(EdgeOfGridWarning(said, hint="$grid."))
-        warn_if_ill(f"the best candidate of {owner}", table.worst_condition(choice), self.plan_.chosen.name)
-        if failures:
-            warn_of_failures(table.scoring, failures)
+        tuned = getattr(getattr(self, "tuned_", None), "kernel", None) == self.best_kernel_
+        edges = [] if tuned else edges_in_words(table, choice, self.folds_, self._growing())
+        self._warn_of_choice(edges, "$grid.", table.worst_condition(choice), route=self.plan_.chosen.name)
+        warn_of_failures(table.scoring, failures)
         if self.rule == "one_se" and table.scores.shape[2] < 2:
-            warn(
-                f"rule='one_se' of {owner} gives the same as 'best' here: there is only one test score, and so no "
-                "standard error. Set cv to at least 2 folds.",
-                MercerWarning,
-            )
+            words = f"rule='one_se' of {type(self).__name__} gives the same as 'best' here"
+            why = "there is only one test score, and so no standard error"
+            warn(f"{words}: {why}. Set cv to at least 2 folds.", MercerWarning)
 
     def _verify(self, fit: Refitting, search: Search, values: Array) -> None:
         """Refit a random handful of splits from the rows themselves; keep the largest difference."""
@@ -345,12 +354,6 @@ class SearchCore(DefaultLadders, SearchInputs):
         search, kernels, alphas = copy.copy(self).prepare(X, y, sample_weight, groups)
         return search.plan(kernels, alphas, rates)
 
-    def _model_for(self, X: XLike) -> Any:
-        """The best candidate, after these new rows were checked."""
-        check_is_fitted(self, "best_estimator_")
-        self.check_data(X, reset=False)
-        return self.best_estimator_
-
     @property
     def primal_coef_(self) -> Array:
         """Weights of the explicit features of the best candidate, as `KernelRidge.primal_coef_`."""
@@ -373,19 +376,15 @@ class SearchCore(DefaultLadders, SearchInputs):
         """
         check_is_fitted(self, "best_estimator_")
         tried = f"{counted(len(self.kernels_), 'kernel')} x {counted(len(self.alphas_), 'alpha')}"
-        lines = [
-            f"{tried} by {self.folds_.label}, method {self.plan_.chosen.name}.",
-            self.table_.text(self.choice_, self.folds_),
-            f"About {self.digits_:.0f} digits of the best candidate's scores are correct.",
-        ]
+        digits = f"About {self.digits_:.0f} digits of the best candidate's scores are correct."
+        head = f"{tried} by {self.folds_.label}, method {self.plan_.chosen.name}."
+        lines = [head, self.table_.text(self.choice_, self.folds_), digits]
         if hasattr(self, "verified_"):
             replayed = counted(self._replayed, "split")
             lines.append(f"Refitting {replayed} agreed to {self.verified_:.1e}, in the units of y.")
         if len(self.kernels_) * len(self.alphas_) > 1:
-            lines.append(
-                "The score of the best candidate is optimistic because it was used for selection; "
-                "nested_cross_validate estimates by how much."
-            )
+            optimistic = "The score of the best candidate is optimistic because it was used for selection"
+            lines.append(f"{optimistic}; nested_cross_validate estimates by how much.")
         return Text("\n".join(lines))
 
 
@@ -404,19 +403,14 @@ def warn_if_ill(what: str, condition: float, route: str = "", of: str = "scores"
     Not through explicit features, where residuals that are far smaller than the targets limit the digits.
     """
     if condition * EPS > WORTH_A_WORD and route != "primal":
-        digits = digits_left(condition) if digits is None else digits
-        warn(
-            f"The linear system of {what} is nearly singular: condition number about {condition:.1g}, so only about "
-            f"{counted(round(digits), 'digit')} of its {of} can be trusted. Use larger alphas for "
-            "more accuracy.",
-            IllConditionedWarning,
-        )
+        correct = counted(round(digits_left(condition) if digits is None else digits), "digit")
+        words = f"The linear system of {what} is nearly singular: condition number about {condition:.1g}"
+        few = f"so only about {correct} of its {of} can be trusted"
+        warn(f"{words}, {few}. Use larger alphas for more accuracy.", IllConditionedWarning)
 
 
 def warn_of_failures(scoring: str, failures: list[str]) -> None:
-    """Warn once of all scores that could not be computed."""
-    warn(
-        f"Scoring with {scoring} failed {counted(len(failures), 'time')}; these scores are NaN, and the candidates are "
-        f"not selected. First error: {failures[0]}",
-        MercerWarning,
-    )
+    """Warn once of all scores that could not be computed, if there are any."""
+    if failures:
+        words = f"Scoring with {scoring} failed {counted(len(failures), 'time')}; these scores are NaN"
+        warn(f"{words}, and the candidates are not selected. First error: {failures[0]}", MercerWarning)

@@ -45,10 +45,8 @@ class Fixed:
 
     def fit(self, X: XLike, y: YLike = None) -> Self:
         """Refused: the model is fitted."""
-        raise InputError(
-            f"{type(self).__name__} holds a fitted model and cannot be fitted again. Fit a new model, such as "
-            "AutoRegressor, AutoClassifier or KernelRidgeCV."
-        )
+        words = f"{type(self).__name__} holds a fitted model and cannot be fitted again."
+        raise InputError(f"{words} Fit a new model, such as AutoRegressor, AutoClassifier or KernelRidgeCV.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,17 +94,14 @@ class TableModel(Fixed):
         """Validate the fields, which may come from a file."""
         texts = [self.target, self.row_id, *self.ignored]
         if not all(isinstance(text, str) for text in texts) or not isinstance(self.facts, dict):
-            raise InputError(
-                "target and row_id of TableModel must be strings, ignored a tuple of strings and facts a dict; got "
-                f"{self.target!r}, {self.row_id!r}, {self.ignored!r} and {type(self.facts).__name__}."
-            )
+            got = f"{self.target!r}, {self.row_id!r}, {self.ignored!r} and {type(self.facts).__name__}"
+            must_be = "strings, ignored a tuple of strings and facts a dict"
+            raise InputError(sentence("target and row_id of TableModel", must_be, got))
         bad = not isinstance(self.style, NumberStyle | None)
         refuse_if(bad, "style of TableModel", "a NumberStyle or None", repr(self.style))
         if not isinstance(self._encoder, TableEncoder):
-            raise InputError(
-                "TableModel needs a TableEncoder: pass encoder=, or use a model with encoder_ (AutoRegressor, "
-                "AutoClassifier)."
-            )
+            way_out = "pass encoder=, or use a model with encoder_ (AutoRegressor, AutoClassifier)"
+            raise InputError(f"TableModel needs a TableEncoder: {way_out}.")
 
     @property
     def columns(self) -> list[Column]:
@@ -288,9 +283,8 @@ class FeatureRegressor(Fixed):
 
     def predict_interval(self, X: XLike, confidence: float = 0.9) -> tuple[Array, Array]:
         """Refused: intervals come from the errors at training rows."""
-        raise InputError(
-            "Prediction intervals need the training rows; this model was saved without them.", hint="$rows."
-        )
+        words = "Prediction intervals need the training rows; this model was saved without them."
+        raise InputError(words, hint="$rows.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,10 +333,8 @@ def without_rows(model: Estimator) -> Any:
         except MercerError:
             reason = f"{inner.kernel_!r} has no finite feature map, so predictions need them"
     if weights is None:
-        raise InputError(
-            f"{name} cannot be saved without training rows: {reason}. Use a kernel with a finite feature map, such as "
-            "Linear() or Polynomial()."
-        )
+        way_out = "Use a kernel with a finite feature map, such as Linear() or Polynomial()."
+        raise InputError(f"{name} cannot be saved without training rows: {reason}. {way_out}")
     names = tuple(map(str, getattr(inner, "feature_names_in_", ())))
     parts = inner.kernel_, weights, inner.fitted_.constant.copy(), int(inner.n_features_in_), names
     if not hasattr(inner, "classes_"):

@@ -103,8 +103,7 @@ def class_numbers(y: YLike) -> tuple[Array, Array]:
 def refuse_one_class(owner: str, labels: Array, counts: Array) -> None:
     """Raise an error unless at least two classes have positive weight."""
     left, must_be = labels[counts > 0].tolist(), "labels of at least two classes with positive sample weight"
-    got = f"1 class, {left[0]!r}" if left else "only zero weights"
-    refuse_if(len(left) < 2, f"y of {owner}", must_be, got)
+    refuse_if(len(left) < 2, f"y of {owner}", must_be, f"1 class, {left[0]!r}" if left else "only zero weights")
 
 
 class LabelsMixin(ClassifierMixin):  # type: ignore[misc]
@@ -112,13 +111,30 @@ class LabelsMixin(ClassifierMixin):  # type: ignore[misc]
 
     classes_: Array
     fit_intercept: bool
-    decision_function: Any
+    _values: Any  # decision values of new rows (m x 1 for two classes, otherwise m x classes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # Without a constant, classes of very different weight all look alike far from the origin.
         tags.classifier_tags.poor_score = not self.fit_intercept
         return tags
+
+    def decision_function(self, X: XLike) -> Array:
+        """The decision values: positive for the second of two classes, or one column per class.
+
+        They are least squares on the labels; of logistic regression the logarithms of the odds.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows, as for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+        """
+        values = np.asarray(self._values(X))
+        return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: XLike) -> Array:
         """The label with the largest decision value.
@@ -132,8 +148,8 @@ class LabelsMixin(ClassifierMixin):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,)
         """
-        values = self.decision_function(X)
-        return np.asarray(self.classes_[label_numbers(values.reshape(len(values), -1))])
+        numbers = label_numbers(self._values(X))  # which checks that there is a fit
+        return np.asarray(self.classes_[numbers])
 
 
 class CalibratedMixin(LabelsMixin):
@@ -153,8 +169,8 @@ class CalibratedMixin(LabelsMixin):
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        values = self.decision_function(X)
-        return self.temperature_.probabilities(values.reshape(len(values), -1))
+        values = self._values(X)
+        return self.temperature_.probabilities(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,8 +287,7 @@ class Temperature:
 
 def _smooth_labels(numbers: Array, classes: int, weights: Array) -> Array:
     """Labels as probabilities, Platt's way: as if each class had been seen once more in every other's place."""
-    counts = np.bincount(numbers, weights, minlength=classes)
-    smooth = 1.0 / (counts[numbers] + classes)
+    smooth = 1.0 / (np.bincount(numbers, weights, minlength=classes)[numbers] + classes)
     target = np.repeat(smooth[:, None], classes, axis=1)
     target[np.arange(len(numbers)), numbers] = 1.0 - (classes - 1) * smooth
     return target

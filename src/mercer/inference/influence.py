@@ -165,6 +165,8 @@ def influence(model: Estimator, X: XLike = None, *, effects: bool = False, verbo
     n = len(fits[0].targets)
     promise(8 * n * n * 5, f"influence of {n} rows", "Use fewer rows.")
     new = None if X is None else rows_of(model, X if transformers is None else transformers.transform(X))
+    must_be = "fitted to a column that varies where X is given"
+    refuse_if(new is not None and not new.width, "The model of influence", must_be, "constant columns", "Remove X.")
     residual, leverage, left = np.zeros(n), np.zeros(n), np.zeros((n, n))
     predictions = None if new is None else np.zeros((n, 1))
     for weight, fitted in zip(weights, fits, strict=True):
