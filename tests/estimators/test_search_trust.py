@@ -358,7 +358,7 @@ def test_one_of_a_kind_is_said_in_the_singular(data):
     assert "best of many" not in search.summary()
     assert "1 kernel x 1 alpha on 60 rows; 60 sets of 1 row held out" in str(search.plan_)
     nested = str(nested_cross_validate(KernelRidgeCV(Gaussian(), [0.1], scoring="r2"), *data, cv=None))
-    assert " (one score, so no standard error; leave-one-out; " in nested
+    assert " (one score, so no standard error; nested cross-validation, leave-one-out; " in nested
     assert "nan" not in nested
     assert " (folds of different size). All outer folds chose the same candidate." in nested
 

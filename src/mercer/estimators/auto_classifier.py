@@ -241,7 +241,8 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,)
         """
-        return np.asarray(self.classes_[self._odds(X).argmax(axis=1)])
+        numbers = self._odds(X).argmax(axis=1)
+        return np.asarray(self.classes_[numbers])
 
     def predict_proba(self, X: XLike) -> Array:
         """Probabilities of the classes, calibrated on out-of-fold votes; `class_weight` does not change them.
