@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Limits:
 class Drawn(Kernel):
     """A kernel of finitely many features in place of one of endlessly many: its features, and how near they are."""
 
-    finite: ClassVar[bool] = True
+    finite = True
 
     count: int
 

@@ -440,8 +440,8 @@ class BuiltIn(Kernel):
     """
 
     mercer: ClassVar[bool | None] = True
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
+    trusted = True
+    takes_sparse = True
 
 
 def _is_number(value: object) -> bool:

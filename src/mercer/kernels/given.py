@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,9 +30,9 @@ class Precomputed(BuiltIn):
            [1., 2.]])
     """
 
-    kind: ClassVar[str] = "gram"
-    mercer: ClassVar[bool | None] = None
-    because: ClassVar[str] = "a precomputed matrix does not determine the kernel on other rows"
+    kind = "gram"
+    mercer = None
+    because = "a precomputed matrix does not determine the kernel on other rows"
 
     def block(self, pair: Pair) -> Array:
         """The part of the matrix that belongs to this tile."""
@@ -52,7 +52,7 @@ class Precomputed(BuiltIn):
 class OfFunction(Kernel):
     """A kernel whose one parameter is a function."""
 
-    kind: ClassVar[str] = "any"
+    kind = "any"
 
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
@@ -81,7 +81,7 @@ class Custom(OfFunction):
            [1., 2.]])
     """
 
-    because: ClassVar[str] = "a user-defined function cannot be proved automatically"
+    because = "a user-defined function cannot be proved automatically"
 
     function: Callable[[XLike, XLike], XLike]
 
@@ -112,9 +112,9 @@ def _feature_table(owner: Kernel, values: XLike, count: int) -> Array:
 class GivenFeatures(OfFunction):
     """phi(x)'phi(z) for features that a function makes of a whole table, once."""
 
-    mercer: ClassVar[bool | None] = True
-    finite: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    mercer = True
+    finite = True
+    trusted = True
 
     @property
     def _name(self) -> Hashable:
@@ -158,7 +158,7 @@ class FromFeatures(GivenFeatures):
            [ 7., 21.]])
     """
 
-    because: ClassVar[str] = "it is a scalar product of explicit features"
+    because = "it is a scalar product of explicit features"
 
     phi: Callable[[XLike], XLike]
 
@@ -179,7 +179,7 @@ class Outer(GivenFeatures):
            [ 9., 81.]])
     """
 
-    because: ClassVar[str] = "its one feature is f(x)"
+    because = "its one feature is f(x)"
 
     f: Callable[[XLike], XLike]
 

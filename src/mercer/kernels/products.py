@@ -88,8 +88,8 @@ class Linear(BuiltIn):
            [11., 25.]])
     """
 
-    because: ClassVar[str] = "it is the scalar product itself (its feature map is the identity)"
-    finite: ClassVar[bool] = True
+    because = "it is the scalar product itself (its feature map is the identity)"
+    finite = True
 
     def block(self, pair: Pair) -> Array:
         """x z'."""
@@ -136,10 +136,8 @@ class Polynomial(BuiltIn):
            [ 9., 25.]])
     """
 
-    because: ClassVar[str] = (
-        "its features are all monomials, each multiplied by the square root of a multinomial coefficient"
-    )
-    finite: ClassVar[bool] = True
+    because = "its features are all monomials, each multiplied by the square root of a multinomial coefficient"
+    finite = True
 
     checks: ClassVar[Mapping[str, Check]] = {"degree": _DEGREE, "offset": non_negative, "scale": non_negative}
 
@@ -228,10 +226,10 @@ class Cosine(BuiltIn):
            [0.96, 1.  ]])
     """
 
-    because: ClassVar[str] = (
+    because = (
         "it is the scalar product of rows scaled to length one, and a Mercer kernel of mapped rows is a Mercer kernel"
     )
-    finite: ClassVar[bool] = True
+    finite = True
 
     def block(self, pair: Pair) -> Array:
         """The scalar product of rows of length one."""
@@ -281,9 +279,9 @@ class Constant(BuiltIn):
            [2., 2.]])
     """
 
-    kind: ClassVar[str] = "any"
-    because: ClassVar[str] = "its one feature is the square root of the value"
-    finite: ClassVar[bool] = True
+    kind = "any"
+    because = "its one feature is the square root of the value"
+    finite = True
 
     checks: ClassVar[Mapping[str, Check]] = {"value": non_negative}
 
@@ -317,7 +315,7 @@ class Constant(BuiltIn):
 class Distance(BuiltIn):
     """A distance and no similarity: k(x, x) = 0 for every x."""
 
-    mercer: ClassVar[bool | None] = False
+    mercer = False
 
     def counterexample(self) -> XLike:
         """Any two rows that differ."""
@@ -341,8 +339,8 @@ class AdditiveChi2(Distance):
            [-2.,  0.]])
     """
 
-    because: ClassVar[str] = "k(x, x) = 0 for every x while other values are not 0: eigenvalues of both signs"
-    positive_only: ClassVar[bool] = True
+    because = "k(x, x) = 0 for every x while other values are not 0: eigenvalues of both signs"
+    positive_only = True
 
     def block(self, pair: Pair) -> Array:
         """Minus the chi-squared distance, one column at a time."""
@@ -375,8 +373,8 @@ class Chi2(BuiltIn):
            [0.1353, 1.    ]])
     """
 
-    because: ClassVar[str] = "the chi-squared distance is conditionally negative definite (Schoenberg)"
-    positive_only: ClassVar[bool] = True
+    because = "the chi-squared distance is conditionally negative definite (Schoenberg)"
+    positive_only = True
 
     checks: ClassVar[Mapping[str, Check]] = {"gamma": positive_number}
 
@@ -453,7 +451,7 @@ class Sigmoid(BuiltIn):
 
     checks: ClassVar[Mapping[str, Check]] = {"scale": real_number, "offset": real_number}
 
-    mercer: ClassVar[bool | None] = None
+    mercer = None
 
     scale: float = 1.0
     offset: float = 0.0
@@ -500,9 +498,7 @@ class SquaredDistance(Distance):
            [9., 0.]])
     """
 
-    because: ClassVar[str] = (
-        "k(x, x) = 0, so every kernel matrix has trace 0 and eigenvalues of both signs (or all are 0)"
-    )
+    because = "k(x, x) = 0, so every kernel matrix has trace 0 and eigenvalues of both signs (or all are 0)"
 
     def block(self, pair: Pair) -> Array:
         """The squared Euclidean distances."""

@@ -172,7 +172,7 @@ class Stationary(Kernel):
 class Exponential(BuiltIn, Stationary):
     """exp(-rate s)."""
 
-    smooth: ClassVar[bool] = True
+    smooth = True
     rate: ClassVar[float] = 0.5
 
     def log_profile(self, s: Array) -> Array:
@@ -222,9 +222,7 @@ class Gaussian(Exponential):
            [0.3679, 1.    ]])
     """
 
-    because: ClassVar[str] = (
-        "with rows divided by the width it is f(x) f(z) exp(x'z); the series of exp has positive coefficients"
-    )
+    because = "with rows divided by the width it is f(x) f(z) exp(x'z); the series of exp has positive coefficients"
 
     checks: ClassVar[Mapping[str, Check]] = {**Stationary.checks, "per_dimension": truth_value}
 
@@ -265,8 +263,8 @@ class RationalQuadratic(BuiltIn, Stationary):
            [0.7071, 1.    ]])
     """
 
-    because: ClassVar[str] = "it is a mixture of Gaussian kernels over widths, and each is a Mercer kernel"
-    smooth: ClassVar[bool] = True
+    because = "it is a mixture of Gaussian kernels over widths, and each is a Mercer kernel"
+    smooth = True
 
     checks: ClassVar[Mapping[str, Check]] = {**Stationary.checks, "shape": positive_number}
 
@@ -319,7 +317,7 @@ class Matern(BuiltIn, Stationary):
            [0.3679, 1.    ]])
     """
 
-    because: ClassVar[str] = "its Fourier transform, a power of 1 / (1 + frequency^2), is positive (Bochner)"
+    because = "its Fourier transform, a power of 1 / (1 + frequency^2), is positive (Bochner)"
 
     nu: float = 1.5
 
@@ -399,11 +397,9 @@ class Laplacian(Exponential):
            [0.3679, 1.    ]])
     """
 
-    because: ClassVar[str] = (
-        "it is a product over columns of exp(-|x - z| / width), whose Fourier transform is positive"
-    )
-    power: ClassVar[int] = 1
-    rate: ClassVar[float] = 1.0
+    because = "it is a product over columns of exp(-|x - z| / width), whose Fourier transform is positive"
+    power = 1
+    rate = 1.0
 
     def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
         """Cauchy, of scale 1 / width, column by column."""
@@ -433,7 +429,7 @@ class Periodic(Exponential):
            [1.    , 0.1353, 1.    ]])
     """
 
-    because: ClassVar[str] = (
+    because = (
         "it is the Gaussian kernel of (cos, sin) of every column, and a Mercer kernel of mapped rows is a Mercer kernel"
     )
 

@@ -29,7 +29,7 @@ def _within_base(found: Slopes) -> Slopes:
 class View(Composed):
     """The base on what it sees of the rows."""
 
-    positive_only: ClassVar[bool] = False  # negative numbers may be where the base does not see them; `check` asks it
+    positive_only = False  # negative numbers may be where the base does not see them; `check` asks it
 
     base: Kernel
 
@@ -69,17 +69,17 @@ class View(Composed):
 class Mapped(View):
     """k(f(x), f(z)) for a function f of whole tables."""
 
-    because: ClassVar[str] = (
+    because = (
         "a Mercer kernel of mapped rows is a Mercer kernel (its feature map: that of the kernel after the function)"
     )
 
-    without_gram: ClassVar[str] = (
+    without_gram = (
         "Precomputed().map(...) is not supported: the matrix contains kernel values, not rows. Transform the "
         "data before computing the matrix."
     )
 
-    kind: ClassVar[str] = "any"  # whatever the function takes
-    takes_sparse: ClassVar[bool] = False  # what the function takes is unknown
+    kind = "any"  # whatever the function takes
+    takes_sparse = False  # what the function takes is unknown
 
     checks: ClassVar[Mapping[str, Check]] = {"function": check_callable}
 
@@ -129,12 +129,12 @@ class Mapped(View):
 class On(View):
     """A kernel on some columns only."""
 
-    because: ClassVar[str] = "choosing columns is a map, and a Mercer kernel of mapped rows is a Mercer kernel"
+    because = "choosing columns is a map, and a Mercer kernel of mapped rows is a Mercer kernel"
 
-    without_gram: ClassVar[str] = "Precomputed() has no columns to choose from. Remove .on(...)."
+    without_gram = "Precomputed() has no columns to choose from. Remove .on(...)."
 
-    kind: ClassVar[str] = "vectors"  # tables, whatever the chosen columns hold
-    takes_objects: ClassVar[bool] = True  # other columns may hold anything
+    kind = "vectors"  # tables, whatever the chosen columns hold
+    takes_objects = True  # other columns may hold anything
 
     columns: int | str | Sequence[int | str] = 0
 
@@ -217,8 +217,8 @@ class On(View):
 class Normalized(Composed):
     """k(x, z) / sqrt(k(x, x) k(z, z)), and 0 where k(x, x) = 0."""
 
-    because: ClassVar[str] = "it is a Mercer kernel with features scaled to length one"
-    without_gram: ClassVar[str] = (
+    because = "it is a Mercer kernel with features scaled to length one"
+    without_gram = (
         "Precomputed() cannot be normalized: k(x, x) of new rows is not in the matrix. Normalize the matrix before fit."
     )
 
