@@ -191,9 +191,8 @@ class Spectrum(Counts):
         super().__post_init__()
         if self.shortest is not None:
             whole_number(self, "shortest", self.shortest)
-            refuse_if(
-                self.shortest > self.length, "shortest of Spectrum", f"at most length, {self.length}", self.shortest
-            )
+            above, must_be = self.shortest > self.length, f"at most length, {self.length}"
+            refuse_if(above, "shortest of Spectrum", must_be, self.shortest)
 
     def _lengths(self, found: Symbols) -> range:
         """Lengths to count, up to the longest text."""

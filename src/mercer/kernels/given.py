@@ -41,11 +41,9 @@ class Precomputed(BuiltIn):
 
     def diagonal(self, rows: Rows) -> Array:
         """The diagonal of a square matrix."""
-        what, hint = (
-            "The matrix for Precomputed().diag",
-            "For new rows, pass their k(x, x) as diag= to the method of the model.",
-        )
-        refuse_if(len(rows) != rows.width, what, "square", f"{len(rows)} x {rows.width}", hint)
+        what, got = "The matrix for Precomputed().diag", f"{len(rows)} x {rows.width}"
+        way_out = "For new rows, pass their k(x, x) as diag= to the method of the model."
+        refuse_if(len(rows) != rows.width, what, "square", got, way_out)
         return np.asarray(rows.values.diagonal(), dtype=np.float64).copy()
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from mercer.data.rows import Array, Rows, XLike
-from mercer.errors import InputError, sentence
+from mercer.errors import refuse_if
 from mercer.kernels.base import ENDLESS, BuiltIn, Slopes
 from mercer.kernels.labels import Label, bracket, column_names
 from mercer.kernels.pair import Pair, multiply, squared_norms
@@ -178,9 +178,9 @@ class Polynomial(BuiltIn):
 
     def _moderate(self, width: int) -> None:
         """Refuse factors beyond floating point numbers."""
-        if self.degree > _STEEPEST and self._variables(width) > 1:
-            must_be = f"at most {_STEEPEST} for explicit features"
-            raise InputError(sentence("degree of Polynomial", must_be, self.degree, "Use the kernel itself, k(X, Z)."))
+        steep, must_be = self.degree > _STEEPEST, f"at most {_STEEPEST} for explicit features"
+        steep &= self._variables(width) > 1
+        refuse_if(steep, "degree of Polynomial", must_be, self.degree, "Use the kernel itself, k(X, Z).")
 
     def feature_count(self, width: int) -> int | None:
         """The number of monomials."""
@@ -199,8 +199,7 @@ class Polynomial(BuiltIn):
                 for j, exponent in powers:
                     column *= x[j] if exponent == 1 else x[j] ** exponent
                 result[:, place] = column
-        if not np.isfinite(result).all():
-            raise InputError(sentence(f"Every feature of {self!r}", "finite", "NaN or infinity", "Scale X."))
+        refuse_if(not np.isfinite(result).all(), f"Every feature of {self!r}", "finite", "NaN or infinity", "Scale X.")
         return result
 
     def feature_labels(self, rows: Rows) -> list[str]:

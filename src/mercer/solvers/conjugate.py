@@ -8,7 +8,6 @@ outer one takes what it found as a direction, multiplies it by K in double preci
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
@@ -20,7 +19,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning, InputError, warn
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
-from mercer.solvers.cholesky import largest_eigenvalue, rich_start
+from mercer.solvers.cholesky import Map, conjugate_gradients, dots, largest_eigenvalue, ratio, rich_start
 from mercer.solvers.dual import DualSolved, DualSystem, Solution, border_of, solve_bordered
 from mercer.solvers.gram import SUMS, KeptTiles, refuse_infinite, symmetric_times, training_matrix
 from mercer.solvers.landmarks import pivoted_cholesky
@@ -34,8 +33,6 @@ _AT_A_TIME, _SLOW = 1e-5, 0.1
 _STEPS, _ROUNDS = 300, 12
 MOST, _DOUBLE = 3000, 15
 _SHARE = 1e-4
-
-Product = Callable[[Array], Array]
 
 
 class NotSolved(InputError):
@@ -145,10 +142,10 @@ class Conjugate:
             rounds = math.ceil(math.log(missing) / math.log(1 / _AT_A_TIME)) if product is not self.exact else 1
             D = self._descend(R, product, 0.5 * missing ** (-1.0 / max(1, rounds)))
             if last is not None:
-                D -= _ratio(_dots(D, last[1]), _dots(*last)) * last[0]
+                D -= ratio(dots(D, last[1]), dots(*last)) * last[0]
             AD = self.exact(D) + self.alpha * D
             self.double += 1
-            step = _ratio(_dots(D, R), _dots(D, AD))
+            step = ratio(dots(D, R), dots(D, AD))
             if not np.isfinite(step * AD).all():  # numbers beyond any precision: X stays as it was
                 break
             X += step * D
@@ -174,27 +171,19 @@ class Conjugate:
         rounded = float(_lengths(self.nearby(size * noise))[0])
         return _lengths(self.nearby(R)) + EPS * rounded * _lengths(size * X)
 
-    def _descend(self, B: Array, product: Product, share: float) -> Array:
+    def _descend(self, B: Array, product: Map, share: float) -> Array:
         """Conjugate gradients until every residual is this share of its beginning, or no more is to be had."""
-        X, R = np.zeros_like(B), B.copy()
-        Z = self.nearby(R)
-        D = Z.copy()
-        rz = _dots(R, Z)
         goal = share * _lengths(B)
-        for _ in range(_STEPS):
-            AD = product(D) + self.alpha * D
+
+        def times(D: Array) -> Array:
             self.double += product is self.exact
             self.single += product is not self.exact
-            step = _ratio(rz, _dots(D, AD))
-            X += step * D
-            R -= step * AD
-            if (_lengths(R) <= goal).all() or not step.any() or self.effort >= self.most:
-                break
-            Z = self.nearby(R)
-            last, rz = rz, _dots(R, Z)
-            D *= _ratio(rz, last)
-            D += Z
-        return X
+            return product(D) + self.alpha * D
+
+        def is_done(_: Array, R: Array) -> bool:
+            return bool((_lengths(R) <= goal).all()) or self.effort >= self.most
+
+        return conjugate_gradients(B, times, self.nearby, is_done, _STEPS)[0]
 
     def loss_of_digits(self, found: Array) -> float:
         """Error of these columns of the last solution or of their predictions, in units of the precision."""
@@ -243,18 +232,9 @@ def solve_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool) 
     return replace(found, route=replace(found.route, cancelled=G.loss_of_digits(found.dual / root[:, None])))
 
 
-def _dots(A: Array, B: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->j", A, B))
-
-
 def _lengths(B: Array) -> Array:
     unit = sizes(B)
-    return np.asarray(unit * np.sqrt(_dots(B / unit, B / unit)))
-
-
-def _ratio(above: Array, below: Array) -> Array:
-    """above / below; 0 where the divisor is not positive."""
-    return np.asarray(np.divide(above, below, out=np.zeros_like(above), where=below > 0))
+    return np.asarray(unit * np.sqrt(dots(B / unit, B / unit)))
 
 
 # Tables of the size of the right-hand sides that an iteration holds at once, beside the sums of a product.

@@ -13,7 +13,7 @@ from scipy.linalg import eigh
 
 from mercer.data.checks import check_size
 from mercer.data.rows import Array
-from mercer.errors import InputError, MercerError
+from mercer.errors import MercerError, refuse_if
 from mercer.runtime import promise
 from mercer.solvers.cholesky import Cholesky, Mixed, NotPositiveDefinite, NotRefinable
 from mercer.solvers.plan import EPS, Route
@@ -100,8 +100,8 @@ class Eigendecomposition:
     """
 
     def __init__(self, K: Array) -> None:
-        if not np.isfinite(K.diagonal()).all():
-            raise InputError("The kernel matrix must be finite; got NaN or infinity. Scale X.")
+        bad = not np.isfinite(K.diagonal()).all()
+        refuse_if(bad, "The kernel matrix", "finite", "NaN or infinity", "Scale X.")
         self.values, self.vectors = eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)
 
 

@@ -168,17 +168,14 @@ class PrimalSolved:
 
     def __init__(self, system: PrimalSystem, alpha: float) -> None:
         self.system, self.alpha, self.root = system, alpha, system.root
-        self.cholesky = self._factor_normal() if alpha > 0 else None
+        self.cholesky: Cholesky | None = None
+        if alpha > 0:
+            with suppress(NotPositiveDefinite):
+                factor = Cholesky(system.normal.copy(), alpha, system.reason)
+                self.cholesky = None if factor.condition() > _NORMAL_EQUATIONS else factor
         s = system.singular[1] if self.cholesky is None else np.empty(0)
         self.kept = s * s + alpha > 0
         self.inverse = np.divide(1.0, s * s + alpha, out=np.zeros_like(s), where=self.kept)
-
-    def _factor_normal(self) -> Cholesky | None:
-        """Cholesky factor of C; None where its condition is too large."""
-        with suppress(NotPositiveDefinite):
-            factor = Cholesky(self.system.normal.copy(), self.alpha, self.system.reason)
-            return None if factor.condition() > _NORMAL_EQUATIONS else factor
-        return None
 
     def solve(self, Y: Array) -> Solution:
         """Weights, intercept and the dual coefficients that belong to them."""
