@@ -145,8 +145,6 @@ class Words(Counts):
 
     def _rows(self, values: XLike) -> Rows:
         found, wanted = self._read_words(values)
-        if self.vocabulary is None:
-            return Rows(count_codes(found.owner, found.codes, found.count, len(wanted)))
         places = {word: place for place, word in enumerate(wanted)}
         column = np.array([places.get(word, -1) for word in found.known], dtype=np.intp)
         codes = column[found.codes] if len(column) else found.codes
@@ -204,11 +202,9 @@ class Spectrum(Counts):
         from scipy.sparse import hstack
 
         found = letters("Spectrum", values)
-        parts = []
-        for length in self._lengths(found):
-            owner, numbers, first = substrings(found, length)
-            parts.append(count_codes(owner, numbers, found.count, len(first)))
-        return Rows(hstack(parts, format="csr"))
+        runs = (substrings(found, length) for length in self._lengths(found))
+        counts = [count_codes(owner, numbers, found.count, len(first)) for owner, numbers, first in runs]
+        return Rows(hstack(counts, format="csr"))
 
     def _labels(self, values: XLike) -> list[str]:
         found = letters("Spectrum", values)

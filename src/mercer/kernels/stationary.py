@@ -169,19 +169,24 @@ class Stationary(Kernel):
         fits_columns(self, self.width, rows.width)
 
 
-class Exponential(BuiltIn, Stationary):
-    """exp(-rate s)."""
+class Smooth(BuiltIn, Stationary):
+    """A kernel that is known by its logarithm, and has a slope everywhere."""
 
     smooth = True
+
+    def profile(self, s: Array) -> Array:
+        """exp of the logarithm, in place."""
+        return np.exp(self.log_profile(s), out=s)
+
+
+class Exponential(Smooth):
+    """exp(-rate s)."""
+
     rate: ClassVar[float] = 0.5
 
     def log_profile(self, s: Array) -> Array:
         """-rate s, in place."""
         return np.multiply(s, -self.rate, out=s)
-
-    def profile(self, s: Array) -> Array:
-        """exp(-rate s), in place."""
-        return np.exp(self.log_profile(s), out=s)
 
     def profile_and_slope(self, s: Array) -> tuple[Array, Array]:
         """The slope is the profile times -rate."""
@@ -245,7 +250,7 @@ class Gaussian(Exponential):
         return np.asarray(generator.standard_normal((count, columns)) * self.inverse(columns))
 
 
-class RationalQuadratic(BuiltIn, Stationary):
+class RationalQuadratic(Smooth):
     """(1 + r2 / (2 shape))^-shape: a mixture of Gaussians of many widths.
 
     Parameters
@@ -264,7 +269,6 @@ class RationalQuadratic(BuiltIn, Stationary):
     """
 
     because = "it is a mixture of Gaussian kernels over widths, and each is a Mercer kernel"
-    smooth = True
 
     checks: ClassVar[Mapping[str, Check]] = {**Stationary.checks, "shape": positive_number}
 
@@ -274,10 +278,6 @@ class RationalQuadratic(BuiltIn, Stationary):
         """-shape log(1 + s / (2 shape)), in place."""
         np.log1p(np.multiply(s, 0.5 / float(self.shape), out=s), out=s)
         return np.multiply(s, -float(self.shape), out=s)
-
-    def profile(self, s: Array) -> Array:
-        """(1 + s / (2 shape))^-shape, in place."""
-        return np.exp(self.log_profile(s), out=s)
 
     def slope(self, s: Array) -> Array:
         """-(1 + s / (2 shape))^(-shape - 1) / 2."""

@@ -153,10 +153,7 @@ def _fill(result: Array, kernel: Kernel, x: Rows, z: Rows, places: list[Tile], *
 
 
 def _result(shape: tuple[int, int], dtype: DTypeLike) -> Array:
-    what, hint = (
-        f"A matrix of {shape[0]} x {shape[1]} kernel values",
-        "Use dtype=numpy.float32, or fewer rows at a time.",
-    )
+    what, hint = "A matrix of {} x {} kernel values", "Use dtype=numpy.float32, or fewer rows at a time."
     promise(shape[0] * shape[1] * np.dtype(dtype).itemsize, what.format(*shape), hint)
     return np.empty(shape, dtype=dtype)
 

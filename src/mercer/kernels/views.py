@@ -61,6 +61,11 @@ class View(Composed):
         """The base must take what it sees."""
         self.base.check(self.base_rows(rows))
 
+    def count_features(self, rows: Rows) -> int | None:
+        """The base's number of features."""
+        seen = self.finite and len(rows)
+        return self.base.count_features(self.base_rows(rows)) if seen else self.feature_count(rows.width)
+
     def features(self, rows: Rows) -> Array:
         """The base's features."""
         return self.base.features(self.base_rows(rows))
@@ -109,10 +114,6 @@ class Mapped(View):
     def feature_count(self, width: int) -> int | None:
         """None: the number of columns of the result is unknown."""
         return None
-
-    def count_features(self, rows: Rows) -> int | None:
-        """Number of features of the base for mapped rows."""
-        return self.base.count_features(self.base_rows(rows)) if self.finite and len(rows) else None
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """The base's names, of f(x)1, f(x)2, ... unless the function names its columns."""
@@ -189,10 +190,6 @@ class On(View):
     def feature_count(self, width: int) -> int | None:
         """Number of features of the base for as many columns."""
         return self.base.feature_count(len(self._keys))
-
-    def count_features(self, rows: Rows) -> int | None:
-        """Number of features of the base for these columns."""
-        return self.base.count_features(self.base_rows(rows))
 
     def base_rows(self, rows: Rows) -> Rows:
         """The columns chosen."""
