@@ -138,7 +138,6 @@ class Polynomial(BuiltIn):
 
     because = "its features are all monomials, each multiplied by the square root of a multinomial coefficient"
     finite = True
-
     checks: ClassVar[Mapping[str, Check]] = {"degree": _DEGREE, "offset": non_negative, "scale": non_negative}
 
     degree: int = 2
@@ -281,7 +280,6 @@ class Constant(BuiltIn):
     kind = "any"
     because = "its one feature is the square root of the value"
     finite = True
-
     checks: ClassVar[Mapping[str, Check]] = {"value": non_negative}
 
     value: float = 1.0
@@ -374,7 +372,6 @@ class Chi2(BuiltIn):
 
     because = "the chi-squared distance is conditionally negative definite (Schoenberg)"
     positive_only = True
-
     checks: ClassVar[Mapping[str, Check]] = {"gamma": positive_number}
 
     gamma: float = 1.0
@@ -449,7 +446,6 @@ class Sigmoid(BuiltIn):
     """
 
     checks: ClassVar[Mapping[str, Check]] = {"scale": real_number, "offset": real_number}
-
     mercer = None
 
     scale: float = 1.0

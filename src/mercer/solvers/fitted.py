@@ -20,7 +20,7 @@ from mercer.solvers.cholesky import Cholesky
 from mercer.solvers.conjugate import StreamedSystem
 from mercer.solvers.dual import DualSystem, likelihood
 from mercer.solvers.gram import times, training_matrix
-from mercer.solvers.leave_out import Inverted, LeaveOut, Spectral
+from mercer.solvers.leave_out import Gram, Inverted, LeaveOut, Spectral
 from mercer.solvers.plan import Route, SolverChoice
 from mercer.solvers.primal import Explicit, Penalized, PrimalSolved, PrimalSystem
 from mercer.solvers.problem import Problem
@@ -310,12 +310,12 @@ def leave_out_of(solved: Penalized, Y: Array) -> LeaveOut:
         if solved.alpha > 0 or reached.sum() + system.intercept < system.n:
             return Explicit(solved, problem)
         U = U[:, reached]  # the model goes through every point; constants are not in the span of centred features
-        return Spectral(s[reached] ** 2, U, U * U, None, 0.0, replace(problem, intercept=False))
+        return Spectral(s[reached] ** 2, U, U * U, Gram(replace(problem, intercept=False)), 0.0)
     problem, inverse = Problem(Y, solved.root**2, solved.border is not None).subtract_mean(), solved.inverse
     if isinstance(inverse, Cholesky):
         return Inverted.of_factor(inverse, problem)
     U = inverse.spectrum.vectors
-    return Spectral(inverse.spectrum.values, U, U * U, None, inverse.alpha, problem)
+    return Spectral(inverse.spectrum.values, U, U * U, Gram(problem), inverse.alpha)
 
 
 def count_cancelled(diagonal: Array, dual: Array, Y: Array) -> float:

@@ -130,13 +130,11 @@ class PrimalSystem:
 
     def blocks(self) -> Iterator[tuple[slice, XLike]]:
         """F in parts: sparse if nothing is subtracted, a few thousand rows of a sparse table otherwise."""
-        if not self.sparse:
-            yield slice(None), self.weighted_features()
-        elif not self.intercept:
+        if self.sparse and not self.intercept:
             yield slice(None), self._sparse_features
-        else:
-            for rows in self._cuts():
-                yield rows, self.weighted_rows(rows)
+            return
+        for rows in self._cuts():
+            yield rows, self.weighted_rows(rows) if self.sparse else self.weighted_features()
 
     @cached_property
     def _sparse_features(self) -> XLike:
