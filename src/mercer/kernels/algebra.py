@@ -17,10 +17,9 @@ import numpy as np
 from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels.base import ENDLESS, Kernel, Slopes
-from mercer.kernels.labels import Label, products
 from mercer.kernels.products import integer_power
 from mercer.kernels.tiles import between
-from mercer.kernels.value import ATOM, POWER, PRODUCT, SUM, Check, is_real, whole_number
+from mercer.kernels.value import ATOM, POWER, PRODUCT, SUM, Check, Label, is_real, products, whole_number
 
 if TYPE_CHECKING:
     from mercer.kernels.pair import Pair

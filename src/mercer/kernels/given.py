@@ -10,8 +10,7 @@ import numpy as np
 from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels.base import BuiltIn, Kernel
-from mercer.kernels.labels import argument
-from mercer.kernels.value import Identity, check_callable, function_name
+from mercer.kernels.value import Identity, argument, check_callable, function_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

@@ -15,9 +15,17 @@ import numpy as np
 from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import refuse_if
 from mercer.kernels.base import ENDLESS, BuiltIn, Slopes
-from mercer.kernels.labels import Label, bracket, column_names
 from mercer.kernels.pair import Pair, multiply, squared_norms
-from mercer.kernels.value import Check, non_negative, positive_number, real_number, whole_number
+from mercer.kernels.value import (
+    Check,
+    Label,
+    bracket,
+    column_names,
+    non_negative,
+    positive_number,
+    real_number,
+    whole_number,
+)
 
 # Beyond this degree the factors of monomials are no floating point numbers.
 _STEEPEST = 2000

@@ -11,10 +11,9 @@ from mercer.data.rows import Array, Columns, Rows, XLike, as_rows
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels.algebra import Composed
 from mercer.kernels.base import DIAGONAL_BLOCK, Kernel, Slopes
-from mercer.kernels.labels import argument, column_names
 from mercer.kernels.products import inverse_or_zero
 from mercer.kernels.tiles import blocks
-from mercer.kernels.value import ATOM, Check, Identity, check_callable, function_name
+from mercer.kernels.value import ATOM, Check, Identity, argument, check_callable, column_names, function_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
