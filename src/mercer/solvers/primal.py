@@ -339,10 +339,11 @@ class Explicit(LeaveOut):
             if self.degenerate and self.Z.any(axis=0).sum() >= len(self.Z):
                 raise SingularError
         self.y = problem.root[:, None] * problem.Y
-        if self.Z is None:
+        if self.Z is not None:
+            self.a = np.asarray(self.y - self.Z @ (self.Z.T @ self.y))
+        else:
             found = solved.solve(problem.Y)
-            rest = problem.Y - (self.system.features @ found.primal + found.intercept)
-        self.a = np.asarray(self.y - self.Z @ (self.Z.T @ self.y) if self.Z is not None else self.root[:, None] * rest)
+            self.a = self.root[:, None] * (problem.Y - (self.system.features @ found.primal + found.intercept))
         unit = sizes(self.y)  # so that squares exist
         with np.errstate(divide="ignore", invalid="ignore"):  # digits that the difference has lost
             terms = np.linalg.norm(self.y / unit, axis=0)
