@@ -141,20 +141,16 @@ class On(View):
     def __post_init__(self) -> None:
         """Refuse what names no column."""
         super().__post_init__()
-        refuse_if(not self._keys, "The columns of .on(...)", "a number, a name, or a list of them", repr(self.columns))
+        refuse_if(not self.keys, "The columns of .on(...)", "a number, a name, or a list of them", repr(self.columns))
 
     @property
-    def _keys(self) -> Columns:
+    def keys(self) -> Columns:
+        """The columns that the base sees, by number or by name; none where what was given names none."""
         single = isinstance(self.columns, str | numbers.Integral)
         listed: list[Any] = [self.columns] if single else np.atleast_1d(np.asarray(self.columns, dtype=object)).tolist()
         if any(not isinstance(c, str | numbers.Integral) or isinstance(c, bool) for c in listed):
             return ()
         return tuple(c if isinstance(c, str) else int(c) for c in listed)
-
-    @property
-    def base_width(self) -> int:
-        """How many columns the base sees."""
-        return len(self._keys)
 
     def verdict(self) -> tuple[bool | None, str]:
         """The verdict of the base."""
@@ -164,7 +160,7 @@ class On(View):
 
     def counterexample(self) -> XLike:
         """The base's, in these columns of a table of zeros; columns with names need a table of your own."""
-        rows, wanted = self.base.counterexample(), self._keys
+        rows, wanted = self.base.counterexample(), self.keys
         if rows is None or any(isinstance(column, str) for column in wanted):
             return None
         inner, places = np.asarray(rows, dtype=np.float64), np.array(wanted)
@@ -174,7 +170,7 @@ class On(View):
 
     def pair_seen(self, pair: Pair) -> Pair:
         """The columns chosen of the two blocks."""
-        return pair.columns(self._keys)
+        return pair.columns(self.keys)
 
     def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
         """The base's, of these columns; zero by the others."""
@@ -188,15 +184,15 @@ class On(View):
 
     def feature_count(self, width: int) -> int | None:
         """Number of features of the base for as many columns."""
-        return self.base.feature_count(len(self._keys))
+        return self.base.feature_count(len(self.keys))
 
     def base_rows(self, rows: Rows) -> Rows:
         """The columns chosen."""
-        return rows.columns(self._keys)
+        return rows.columns(self.keys)
 
     def places(self, rows: Rows) -> list[int]:
         """The numbers of the columns chosen."""
-        return [int(j) for j in Rows(np.arange(rows.width)[None], rows.names).columns(self._keys).values[0]]
+        return [int(j) for j in Rows(np.arange(rows.width)[None], rows.names).columns(self.keys).values[0]]
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """The base's names of these columns, which keep their own."""
@@ -206,7 +202,7 @@ class On(View):
         return self.base.feature_labels(part)
 
     def __repr__(self) -> str:
-        listed = list(self._keys) if not isinstance(self.columns, str | numbers.Integral) else self._keys[0]
+        listed = list(self.keys) if not isinstance(self.columns, str | numbers.Integral) else self.keys[0]
         return f"{self.base.bracket(ATOM)}.on({listed!r})"
 
 

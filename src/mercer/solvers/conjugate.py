@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -99,8 +98,6 @@ class Conjugate:
         last solutions.
     """
 
-    tolerance: ClassVar[float] = TOLERANCE
-
     def __init__(self, system: StreamedSystem, alpha: float, most: int = MOST) -> None:
         self.exact, self.reason = system.exact, system.choice.reason
         self.quick = system.quick if system.tiles.single else self.exact
@@ -127,7 +124,7 @@ class Conjugate:
         unit = sizes(B)  # squares must neither vanish nor overflow
         B = B / unit
         X, R = np.zeros_like(B), B.copy()
-        goal = self.tolerance * np.maximum(_lengths(B) if relative_to is None else relative_to / unit, 1e-300)
+        goal = TOLERANCE * np.maximum(_lengths(B) if relative_to is None else relative_to / unit, 1e-300)
         before, product, last = math.inf, self.quick, None
         for _ in range(_ROUNDS):
             missing = float((_lengths(R) / goal).max(initial=0.0))
@@ -155,7 +152,7 @@ class Conjugate:
                 self.double += 1
             last = D, AD
         left = _lengths(R)
-        self.residual = max(self.residual, self.tolerance * float((left / goal).max(initial=0.0)))
+        self.residual = max(self.residual, TOLERANCE * float((left / goal).max(initial=0.0)))
         self.relative = left / np.maximum(_lengths(B), 1e-300)
         self.error = self._error(R, X) * unit
         return X * unit
@@ -195,13 +192,13 @@ class Conjugate:
     @property
     def has_converged(self) -> bool:
         """Whether the residual is what was asked for."""
-        return self.residual <= 1.001 * self.tolerance
+        return self.residual <= 1.001 * TOLERANCE
 
     def route(self) -> Route:
         """How it was solved, with the residual that was reached."""
         reason = f"{self.reason}, {self.nearby.F.shape[1]} pivots, {self.account}"
         if not self.has_converged:
-            reason += f" of {self.tolerance:.0e} wanted; a larger alpha or solver='cholesky' gives more digits"
+            reason += f" of {TOLERANCE:.0e} wanted; a larger alpha or solver='cholesky' gives more digits"
         residual = max(float(self.relative.max(initial=0.0)), EPS)
         return Route("cg", reason, max(1.0, self.largest / self.alpha), self.n, self.n, residual=residual)
 
@@ -332,7 +329,7 @@ class StreamedSystem:
                     products = G.single + G.double
                     warn(
                         f"Conjugate gradients did not converge: relative residual {G.residual:.1e} (tolerance "
-                        f"{G.tolerance:.0e}) after {products} matrix products. Use a larger alpha, or "
+                        f"{TOLERANCE:.0e}) after {products} matrix products. Use a larger alpha, or "
                         "solver='cholesky'.",
                         ConvergenceWarning,
                     )
