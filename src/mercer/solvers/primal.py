@@ -20,7 +20,7 @@ from scipy.linalg.lapack import dpocon
 
 from mercer.data.checks import sizes
 from mercer.data.rows import Array, XLike
-from mercer.errors import InputError, sentence
+from mercer.errors import refuse_if
 from mercer.kernels.tiles import blocks
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite, potrf, potrs
 from mercer.solvers.dual import DualSolved, Solution
@@ -116,9 +116,8 @@ class PrimalSystem:
             if self.intercept:  # far from the origin the mean itself is rounded; what is left of it is taken off here
                 F -= (self.root**2 @ F) / self.total
         largest = np.maximum(F.max(axis=0, initial=0.0), -F.min(axis=0, initial=0.0))
-        if not (largest < _LARGEST).all():
-            must_be = "smaller than 1e150, so that their squares are finite"
-            raise InputError(sentence("Features", must_be, f"{largest.max():.3g}", "Scale the columns of X."))
+        must_be, got = "smaller than 1e150, so that their squares are finite", f"{largest.max(initial=0.0):.3g}"
+        refuse_if(not (largest < _LARGEST).all(), "Features", must_be, got, "Scale the columns of X.")
         F *= self.root[:, None]
         return np.asarray(F)
 
