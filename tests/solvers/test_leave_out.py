@@ -7,7 +7,7 @@ from sklearn.model_selection import LeaveOneOut
 from mercer import KernelRidge, cross_validate
 from mercer.kernels import Gaussian, Linear
 from mercer.solvers.cholesky import mirror
-from mercer.solvers.leave_out import Inverted, LeaveOut, SingularError, Spectral
+from mercer.solvers.leave_out import Gram, Inverted, LeaveOut, SingularError, Spectral
 from mercer.solvers.primal import Explicit, PrimalSystem
 from mercer.solvers.problem import Problem
 
@@ -27,10 +27,10 @@ def forms(X, Y, intercept, weights=None):
     K = problem.root[:, None] * K * problem.root
     d, U = np.linalg.eigh(K)
     return {
-        "inverted": (Inverted.of_matrix(K, ALPHA, problem, mirrored=True, largest=d[-1]), 1.0),
-        "inverted, one triangle": (Inverted.of_matrix(K, ALPHA, problem, largest=d[-1]), 1.0),
-        "spectral": (Spectral(d, U, U * U, K, ALPHA, problem, None, whole=False), 1.0),
-        "spectral, whole": (Spectral(d, U, U * U, K, ALPHA, problem, None, whole=True), 1.0),
+        "inverted": (Inverted.of_matrix(Gram(problem, K), ALPHA, mirrored=True, largest=d[-1]), 1.0),
+        "inverted, one triangle": (Inverted.of_matrix(Gram(problem, K), ALPHA, largest=d[-1]), 1.0),
+        "spectral": (Spectral(d, U, U * U, Gram(problem, K), ALPHA, whole=False), 1.0),
+        "spectral, whole": (Spectral(d, U, U * U, Gram(problem, K), ALPHA, whole=True), 1.0),
         "explicit": (Explicit(PrimalSystem(X, weights, intercept=intercept).at(ALPHA), problem), ALPHA),
     }
 
@@ -85,15 +85,15 @@ def test_the_condition_is_that_of_the_system(whole, rng):
     real = np.linalg.cond(K + 0.01 * np.eye(25))
     d, U = np.linalg.eigh(K)
     problem = Problem(Y, None, False)
-    np.testing.assert_allclose(Spectral(d, U, U * U, K, 0.01, problem, None, whole=whole).condition, real, rtol=1e-6)
-    assert real / 4 < Inverted.of_matrix(K, 0.01, problem, largest=d[-1]).condition <= real * (1 + 1e-6)
+    np.testing.assert_allclose(Spectral(d, U, U * U, Gram(problem, K), 0.01, whole=whole).condition, real, rtol=1e-6)
+    assert real / 4 < Inverted.of_matrix(Gram(problem, K), 0.01, largest=d[-1]).condition <= real * (1 + 1e-6)
 
 
 def test_a_matrix_that_is_not_positive_definite_is_signalled(rng):
     Y = rng.normal(size=(4, 1))
     problem = Problem(Y, None, False)
     with pytest.raises(SingularError):
-        Inverted.of_matrix(np.diag([1.0, 1, 1, -1]), 0.5, problem, largest=1.0)
+        Inverted.of_matrix(Gram(problem, np.diag([1.0, 1, 1, -1])), 0.5, largest=1.0)
     with pytest.raises(SingularError):
         Explicit(PrimalSystem(np.eye(4), None).at(0.0), problem)
 
@@ -101,7 +101,7 @@ def test_a_matrix_that_is_not_positive_definite_is_signalled(rng):
 def test_the_matrix_given_to_inverted_is_left_as_it_is(rng):
     K = Gaussian()(rng.normal(size=(9, 1)))
     before = K.copy()
-    Inverted.of_matrix(K, 1.0, Problem(rng.normal(size=(9, 1)), None, True), mirrored=True, largest=3.0)
+    Inverted.of_matrix(Gram(Problem(rng.normal(size=(9, 1)), None, True), K), 1.0, mirrored=True, largest=3.0)
     np.testing.assert_array_equal(K, before)
 
 
@@ -117,7 +117,7 @@ def test_blocks_that_are_rounding_error_are_not_divided_by(rng):
     """Row 0 alone carries its direction: leaving it out changes the rank, so the limit form says nothing."""
     K = np.diag([1.0, 1, 0, 0])
     d, U = np.linalg.eigh(K)
-    left = Spectral(d, U, U * U, K, 0.0, Problem(rng.normal(size=(4, 1)), None, False), None, whole=False)
+    left = Spectral(d, U, U * U, Gram(Problem(rng.normal(size=(4, 1)), None, False), K), 0.0, whole=False)
     assert left.degenerate
     found = left.residuals([np.array([0]), np.array([2]), np.array([0, 2]), np.array([2, 3])])
     assert found[0] is None

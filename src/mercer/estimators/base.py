@@ -29,6 +29,7 @@ from mercer.runtime import blas_for
 from mercer.solvers import SolverChoice, choose
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.plan import refuse_if_too_large
+from mercer.solvers.problem import Problem
 from mercer.text import counted, round_numbers, text_below
 
 
@@ -228,11 +229,10 @@ class RidgeCore(KernelEstimator):
         kept = self._as_rows(X if weights is None or weights.all() else X[weights > 0])
         choice = self._choice(kernel, kept, len(targets.Y), len(np.unique(alphas)))
         X, Y = X.copy(), targets.Y.copy()  # a fitted model is a value: nobody else's changes reach it
-        rows = self._as_rows(X)
+        rows, problem = self._as_rows(X), Problem(Y, weights, bool(self.fit_intercept))
         warned = self._warn_if_invalid(kernel, rows)
-        how: Any = {"names": rows.names, "intercept": bool(self.fit_intercept), "keep": self._kept_factor}
         with blas_for(len(Y)):
-            self.fitted_ = FittedRidge.fit(kernel, X, Y, alphas, weights, choice=choice, **how)
+            self.fitted_ = FittedRidge.fit(kernel, X, rows.names, problem, alphas, choice, keep=self._kept_factor)
         self._per_target = np.ndim(self.alpha) > 0
         if targets.classes is None:
             self._one_target = targets.y.ndim == 1

@@ -312,7 +312,7 @@ class KernelRidge(IntervalsMixin, MultiOutputMixin, RegressorMixin, RidgeCore): 
         route = max((solved.inverse.route() for _, solved in systems), key=lambda route: route.condition)
         lost = count_cancelled(fitted.kernel.diagonal(start.rows()), dual, targets)
         grown = replace(start, dual=dual, constant=constant, route=replace(route, cancelled=max(route.cancelled, lost)))
-        grown.known["systems"] = systems
+        vars(grown)["systems"] = systems
         return self._rebuild(grown)
 
     def _refit(self, start: FittedRidge) -> Self:

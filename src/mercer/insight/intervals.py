@@ -298,9 +298,9 @@ def _coefficients(solution: Solution) -> Array:
 def held_out_models(fitted: FittedRidge, fold: Array | None = None) -> list[tuple[Array, HeldOutModels]]:
     """For each distinct alpha its targets, and the models without one row or without one fold.
 
-    `fold`: the fold of each training row. The models without single rows are kept until `fitted.known` is cleared.
+    `fold`: the fold of each training row. The models without single rows are kept with the fitted model.
     """
-    known, own = (fitted.known, None) if fold is None else ({}, fold[fitted.numbers])
+    known, own = (vars(fitted), None) if fold is None else ({}, fold[fitted.numbers])
     if "held-out models" not in known:
         groups = enumerate(fitted.systems)
         known["held-out models"] = [(mine, HeldOutModels(fitted, group, own)) for group, (mine, _) in groups]

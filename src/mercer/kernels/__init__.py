@@ -7,16 +7,7 @@ from mercer.kernels.counts import Jaccard, Spectrum, Subsequence, Words
 from mercer.kernels.given import Custom, FromFeatures, Outer, Precomputed
 from mercer.kernels.notation import parse
 from mercer.kernels.pair import Pair
-from mercer.kernels.products import (
-    AdditiveChi2,
-    Chi2,
-    Constant,
-    Cosine,
-    Linear,
-    Polynomial,
-    Sigmoid,
-    SquaredDistance,
-)
+from mercer.kernels.products import AdditiveChi2, Chi2, Constant, Cosine, Linear, Polynomial, Sigmoid, SquaredDistance
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, Periodic, RationalQuadratic, Stationary
 from mercer.kernels.views import Mapped, Normalized, On
 

@@ -17,10 +17,9 @@ import numpy as np
 from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels.base import ENDLESS, Kernel, Slopes
-from mercer.kernels.labels import Label, products
 from mercer.kernels.products import integer_power
 from mercer.kernels.tiles import between
-from mercer.kernels.value import ATOM, POWER, PRODUCT, SUM, Check, is_real, whole_number
+from mercer.kernels.value import ATOM, POWER, PRODUCT, SUM, Check, Label, is_real, products, whole_number
 
 if TYPE_CHECKING:
     from mercer.kernels.pair import Pair
@@ -38,13 +37,13 @@ class Composed(Kernel):
 
     # Why the rule cannot be applied to a matrix that is given in place of X; empty if it can.
     without_gram: ClassVar[str] = ""
-    kind: ClassVar[str] = _from_parts(lambda kinds: min({*kinds} - {"any"}, default="any"), "kind")
-    positive_only: ClassVar[bool] = _from_parts(any, "positive_only")
-    trusted: ClassVar[bool] = _from_parts(all, "trusted")
-    finite: ClassVar[bool] = _from_parts(all, "finite")
-    fixed: ClassVar[bool] = _from_parts(all, "fixed")
-    takes_objects: ClassVar[bool] = _from_parts(all, "takes_objects")
-    takes_sparse: ClassVar[bool] = _from_parts(all, "takes_sparse")
+    kind = _from_parts(lambda kinds: min({*kinds} - {"any"}, default="any"), "kind")
+    positive_only = _from_parts(any, "positive_only")
+    trusted = _from_parts(all, "trusted")
+    finite = _from_parts(all, "finite")
+    fixed = _from_parts(all, "fixed")
+    takes_objects = _from_parts(all, "takes_objects")
+    takes_sparse = _from_parts(all, "takes_sparse")
 
     def __post_init__(self) -> None:
         """Refuse members that take different kinds of rows."""
@@ -190,13 +189,11 @@ class Chain(Rule):
 class Sum(Chain):
     """k1 + k2."""
 
-    because: ClassVar[str] = (
-        "a sum of Mercer kernels is a Mercer kernel (its feature map: both feature maps, concatenated)"
-    )
-    binding: ClassVar[int] = SUM
-    symbol: ClassVar[str] = " + "
-    operation: ClassVar[np.ufunc] = np.add
-    log_operation: ClassVar[np.ufunc] = np.logaddexp
+    because = "a sum of Mercer kernels is a Mercer kernel (its feature map: both feature maps, concatenated)"
+    binding = SUM
+    symbol = " + "
+    operation = np.add
+    log_operation = np.logaddexp
 
     def partials(self, values: list[Array]) -> list[Array | float]:
         """1 for every term."""
@@ -218,13 +215,11 @@ class Sum(Chain):
 class Product(Chain):
     """k1 k2."""
 
-    because: ClassVar[str] = (
-        "a product of Mercer kernels is a Mercer kernel (its feature map: all products of two features)"
-    )
-    binding: ClassVar[int] = PRODUCT
-    symbol: ClassVar[str] = " * "
-    operation: ClassVar[np.ufunc] = np.multiply
-    log_operation: ClassVar[np.ufunc] = np.add
+    because = "a product of Mercer kernels is a Mercer kernel (its feature map: all products of two features)"
+    binding = PRODUCT
+    symbol = " * "
+    operation = np.multiply
+    log_operation = np.add
 
     def partials(self, values: list[Array]) -> list[Array | float]:
         """The product of the other factors."""
@@ -250,11 +245,11 @@ class Product(Chain):
 class Scaled(Rule):
     """factor k, for a factor that is not negative."""
 
-    because: ClassVar[str] = (
+    because = (
         "a non-negative multiple of a Mercer kernel is a Mercer kernel (its feature map: multiplied by the square "
         "root of the factor)"
     )
-    binding: ClassVar[int] = PRODUCT
+    binding = PRODUCT
 
     base: Kernel
     factor: float = 1.0
@@ -314,8 +309,8 @@ class Scaled(Rule):
 class Power(Rule):
     """k^exponent, for a positive whole exponent."""
 
-    because: ClassVar[str] = "a whole power of a Mercer kernel is a product of Mercer kernels"
-    binding: ClassVar[int] = POWER
+    because = "a whole power of a Mercer kernel is a product of Mercer kernels"
+    binding = POWER
 
     checks: ClassVar[Mapping[str, Check]] = {"exponent": whole_number}
 
@@ -370,12 +365,12 @@ class Power(Rule):
 class Exp(Rule):
     """exp(k)."""
 
-    because: ClassVar[str] = (
+    because = (
         "exp is a power series with positive coefficients, and sums, products and limits of Mercer kernels are Mercer "
         "kernels"
     )
 
-    finite: ClassVar[bool] = False
+    finite = False
 
     base: Kernel
 

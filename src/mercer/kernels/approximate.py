@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -48,21 +48,13 @@ class Limits:
 class Drawn(Kernel):
     """A kernel of finitely many features in place of one of endlessly many: its features, and how near they are."""
 
-    finite: ClassVar[bool] = True
+    finite = True
 
     count: int
 
     def feature_count(self, width: int) -> int | None:
         """Its features."""
         return self.count
-
-    def limits(self, tables: Sequence[Rows]) -> Limits:
-        """How near it is, for pairs of rows of these tables."""
-        raise NotImplementedError
-
-    def variance(self, x: Rows, z: Rows) -> Array:
-        """Variance of every phi(x)'phi(z) over draws of the map: 0 where nothing is drawn."""
-        return np.zeros((len(x), len(z)))
 
 
 class Taylor(Drawn):
@@ -129,7 +121,7 @@ def _is_drawn(kernel: Kernel) -> bool:
 
 def _limits(drawn: Kernel, tables: Sequence[Rows]) -> Limits:
     """How near the features of a kernel are, part by part; those that are its own have no error."""
-    if isinstance(drawn, Drawn):
+    if isinstance(drawn, Taylor | Fourier):
         return drawn.limits(tables)
     if not _is_drawn(drawn):
         return Limits(0.0, 0.0, max(float(drawn.diagonal(rows).max(initial=0.0)) for rows in tables))
@@ -144,9 +136,9 @@ def _limits(drawn: Kernel, tables: Sequence[Rows]) -> Limits:
 
 def _variance(drawn: Kernel, x: Rows, z: Rows) -> Array:
     """Variance of every phi(x)'phi(z) over draws, part by part; of a product only the second part is random."""
-    if isinstance(drawn, Drawn):
+    if isinstance(drawn, Fourier):
         return drawn.variance(x, z)
-    if not _is_drawn(drawn):
+    if isinstance(drawn, Taylor) or not _is_drawn(drawn):
         return np.zeros((len(x), len(z)))
     if isinstance(drawn, View):
         return _variance(drawn.base, drawn.base_rows(x), drawn.base_rows(z))

@@ -12,9 +12,8 @@ import numpy as np
 from mercer.data.checks import as_numbers
 from mercer.data.rows import Array, Rows, Seed, XLike, as_rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.labels import argument
 from mercer.kernels.tiles import blocks, check_values, difference_quotient, finite_on, matrix, tile
-from mercer.kernels.value import Check, Value
+from mercer.kernels.value import Check, Value, argument
 from mercer.runtime import promise
 
 if TYPE_CHECKING:
@@ -440,8 +439,8 @@ class BuiltIn(Kernel):
     """
 
     mercer: ClassVar[bool | None] = True
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
+    trusted = True
+    takes_sparse = True
 
 
 def _is_number(value: object) -> bool:

@@ -49,10 +49,8 @@ class Witness:
 
     def __str__(self) -> str:
         count, weights = len(self.vector), ", ".join(f"{weight:.4g}" for weight in self.vector)
-        told = (
-            f"{self._names(count)} with v = ({weights})" if count <= _SHOWN else f"{count} rows with a v given beside"
-        )
-        return f"{told}: v'Kv = {self.value:.4g}"
+        few, many = f"{self._names(count)} with v = ({weights})", f"{count} rows with a v given beside"
+        return f"{few if count <= _SHOWN else many}: v'Kv = {self.value:.4g}"
 
     def _names(self, count: int) -> str:
         """The rows in words: numbers if given rows, cells if few, otherwise how many."""

@@ -35,9 +35,9 @@ _PAIR_CELLS = 400_000
 class ObjectKernel(Kernel):
     """A Mercer kernel of our own on texts, lists or sets."""
 
-    kind: ClassVar[str] = "objects"
-    mercer: ClassVar[bool | None] = True
-    trusted: ClassVar[bool] = True
+    kind = "objects"
+    mercer = True
+    trusted = True
 
     def check(self, rows: Rows) -> None:
         """Refuse tables of numbers."""
@@ -54,8 +54,8 @@ def _pair_of_counts(kernel: Kernel, pair: Pair, count: Callable[[XLike], Rows]) 
 class Counts(ObjectKernel):
     """k(x, z) from counts: a kernel says what is counted, as a sparse table of its own."""
 
-    finite: ClassVar[bool] = True
-    fixed: ClassVar[bool] = False  # what is counted depends on the rows at hand, and so do the columns of phi
+    finite = True
+    fixed = False  # what is counted depends on the rows at hand, and so do the columns of phi
 
     def _rows(self, values: XLike) -> Rows:
         """phi of these objects, one column for each thing that occurs in them."""
@@ -113,7 +113,7 @@ class Words(Counts):
            [0., 1.]])
     """
 
-    because: ClassVar[str] = "it is a scalar product of explicit features: how often each word occurs"
+    because = "it is a scalar product of explicit features: how often each word occurs"
 
     vocabulary: Sequence[Hashable] | None = None
 
@@ -145,8 +145,6 @@ class Words(Counts):
 
     def _rows(self, values: XLike) -> Rows:
         found, wanted = self._read_words(values)
-        if self.vocabulary is None:
-            return Rows(count_codes(found.owner, found.codes, found.count, len(wanted)))
         places = {word: place for place, word in enumerate(wanted)}
         column = np.array([places.get(word, -1) for word in found.known], dtype=np.intp)
         codes = column[found.codes] if len(column) else found.codes
@@ -179,7 +177,7 @@ class Spectrum(Counts):
     ['a', 'b', 'ab', 'ba']
     """
 
-    because: ClassVar[str] = "it is a scalar product of explicit features: how often each substring occurs"
+    because = "it is a scalar product of explicit features: how often each substring occurs"
 
     checks: ClassVar[Mapping[str, Check]] = {"length": whole_number}
 
@@ -191,9 +189,8 @@ class Spectrum(Counts):
         super().__post_init__()
         if self.shortest is not None:
             whole_number(self, "shortest", self.shortest)
-            refuse_if(
-                self.shortest > self.length, "shortest of Spectrum", f"at most length, {self.length}", self.shortest
-            )
+            above, must_be = self.shortest > self.length, f"at most length, {self.length}"
+            refuse_if(above, "shortest of Spectrum", must_be, self.shortest)
 
     def _lengths(self, found: Symbols) -> range:
         """Lengths to count, up to the longest text."""
@@ -205,11 +202,9 @@ class Spectrum(Counts):
         from scipy.sparse import hstack
 
         found = letters("Spectrum", values)
-        parts = []
-        for length in self._lengths(found):
-            owner, numbers, first = substrings(found, length)
-            parts.append(count_codes(owner, numbers, found.count, len(first)))
-        return Rows(hstack(parts, format="csr"))
+        runs = (substrings(found, length) for length in self._lengths(found))
+        counts = [count_codes(owner, numbers, found.count, len(first)) for owner, numbers, first in runs]
+        return Rows(hstack(counts, format="csr"))
 
     def _labels(self, values: XLike) -> list[str]:
         found = letters("Spectrum", values)
@@ -236,7 +231,7 @@ class Jaccard(ObjectKernel):
            [0.  , 0.  , 1.  ]])
     """
 
-    because: ClassVar[str] = (
+    because = (
         "the size of the intersection is a scalar product, and 1 / (size of the union) is a power series in the number "
         "of elements outside both sets, with positive coefficients"
     )
@@ -282,7 +277,7 @@ class Subsequence(ObjectKernel):
            [0.1016, 0.1406, 0.2227]])
     """
 
-    because: ClassVar[str] = (
+    because = (
         "it is a scalar product of explicit features: for each sequence of letters, the sum of decay^(length of the "
         "spanned text) over all its occurrences"
     )

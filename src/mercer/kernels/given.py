@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows, XLike
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels.base import BuiltIn, Kernel
-from mercer.kernels.labels import argument
-from mercer.kernels.value import Identity, check_callable, function_name
+from mercer.kernels.value import Identity, argument, check_callable, function_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -30,9 +29,9 @@ class Precomputed(BuiltIn):
            [1., 2.]])
     """
 
-    kind: ClassVar[str] = "gram"
-    mercer: ClassVar[bool | None] = None
-    because: ClassVar[str] = "a precomputed matrix does not determine the kernel on other rows"
+    kind = "gram"
+    mercer = None
+    because = "a precomputed matrix does not determine the kernel on other rows"
 
     def block(self, pair: Pair) -> Array:
         """The part of the matrix that belongs to this tile."""
@@ -41,18 +40,16 @@ class Precomputed(BuiltIn):
 
     def diagonal(self, rows: Rows) -> Array:
         """The diagonal of a square matrix."""
-        what, hint = (
-            "The matrix for Precomputed().diag",
-            "For new rows, pass their k(x, x) as diag= to the method of the model.",
-        )
-        refuse_if(len(rows) != rows.width, what, "square", f"{len(rows)} x {rows.width}", hint)
+        what, got = "The matrix for Precomputed().diag", f"{len(rows)} x {rows.width}"
+        way_out = "For new rows, pass their k(x, x) as diag= to the method of the model."
+        refuse_if(len(rows) != rows.width, what, "square", got, way_out)
         return np.asarray(rows.values.diagonal(), dtype=np.float64).copy()
 
 
 class OfFunction(Kernel):
     """A kernel whose one parameter is a function."""
 
-    kind: ClassVar[str] = "any"
+    kind = "any"
 
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
@@ -81,7 +78,7 @@ class Custom(OfFunction):
            [1., 2.]])
     """
 
-    because: ClassVar[str] = "a user-defined function cannot be proved automatically"
+    because = "a user-defined function cannot be proved automatically"
 
     function: Callable[[XLike, XLike], XLike]
 
@@ -112,9 +109,9 @@ def _feature_table(owner: Kernel, values: XLike, count: int) -> Array:
 class GivenFeatures(OfFunction):
     """phi(x)'phi(z) for features that a function makes of a whole table, once."""
 
-    mercer: ClassVar[bool | None] = True
-    finite: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    mercer = True
+    finite = True
+    trusted = True
 
     @property
     def _name(self) -> Hashable:
@@ -158,7 +155,7 @@ class FromFeatures(GivenFeatures):
            [ 7., 21.]])
     """
 
-    because: ClassVar[str] = "it is a scalar product of explicit features"
+    because = "it is a scalar product of explicit features"
 
     phi: Callable[[XLike], XLike]
 
@@ -179,7 +176,7 @@ class Outer(GivenFeatures):
            [ 9., 81.]])
     """
 
-    because: ClassVar[str] = "its one feature is f(x)"
+    because = "its one feature is f(x)"
 
     f: Callable[[XLike], XLike]
 

@@ -15,7 +15,7 @@ from mercer.kernels.base import BuiltIn, Kernel
 from mercer.kernels.counts import ObjectKernel
 from mercer.kernels.given import OfFunction
 from mercer.kernels.stationary import Gaussian, Laplacian
-from mercer.kernels.value import Width
+from mercer.kernels.value import Width, brief
 
 _LONGEST = 10_000
 _METHODS = {
@@ -106,17 +106,13 @@ def parse(text: str) -> Kernel:
         if isinstance(problem, KernelTextError):
             raise
         reason = problem if isinstance(problem, InputError) else "the syntax is invalid."
-        raise KernelTextError(f"The kernel expression {_short(text)!r} is invalid: {reason}") from None
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
+        raise KernelTextError(f"The kernel expression {brief(text)!r} is invalid: {reason}") from None
 
 
 def _kernel(node: ast.expr, text: str) -> Kernel:
     value = _value(node, text)
     if not isinstance(value, Kernel):
-        raise KernelTextError(f"The kernel expression {_short(text)!r} must be a kernel; got {value!r}.")
+        raise KernelTextError(f"The kernel expression {brief(text)!r} must be a kernel; got {value!r}.")
     return value
 
 
@@ -135,7 +131,7 @@ def _value(node: ast.expr, text: str) -> object:
         case ast.Call():
             return _call(node, text)
     allowed = f"only kernels, numbers, + * ** and the methods {', '.join(_METHODS)} are allowed."
-    raise KernelTextError(f"The kernel expression {_short(text)!r} contains {ast.unparse(node)!r}; {allowed}")
+    raise KernelTextError(f"The kernel expression {brief(text)!r} contains {ast.unparse(node)!r}; {allowed}")
 
 
 def _combine(left: object, op: ast.operator, right: object, text: str) -> object:
@@ -145,9 +141,9 @@ def _combine(left: object, op: ast.operator, right: object, text: str) -> object
             return _OPERATORS[type(op)](left, right)
     if isinstance(left, int | float) and isinstance(right, int | float):
         problem = "arithmetic with numbers is not supported. Write the result, such as 0.5."
-        raise KernelTextError(f"The kernel expression {_short(text)!r} is invalid: {problem}")
+        raise KernelTextError(f"The kernel expression {brief(text)!r} is invalid: {problem}")
     problem = "kernels are combined by +, * and ** only."
-    raise KernelTextError(f"The kernel expression {_short(text)!r} is invalid: {problem}")
+    raise KernelTextError(f"The kernel expression {brief(text)!r} is invalid: {problem}")
 
 
 def _call(node: ast.Call, text: str) -> object:
@@ -166,7 +162,7 @@ def _call(node: ast.Call, text: str) -> object:
             make = getattr(_kernel(owner, text), method)
         case _:
             allowed = f"only kernels and the methods {', '.join(_METHODS)} can be called."
-            raise KernelTextError(f"The kernel expression {_short(text)!r} calls {ast.unparse(node.func)!r}; {allowed}")
+            raise KernelTextError(f"The kernel expression {brief(text)!r} calls {ast.unparse(node.func)!r}; {allowed}")
     try:
         return make(*given, **named)
     except TypeError:

@@ -13,11 +13,19 @@ from typing import ClassVar
 import numpy as np
 
 from mercer.data.rows import Array, Rows, XLike
-from mercer.errors import InputError, sentence
+from mercer.errors import refuse_if
 from mercer.kernels.base import ENDLESS, BuiltIn, Slopes
-from mercer.kernels.labels import Label, bracket, column_names
 from mercer.kernels.pair import Pair, multiply, squared_norms
-from mercer.kernels.value import Check, non_negative, positive_number, real_number, whole_number
+from mercer.kernels.value import (
+    Check,
+    Label,
+    bracket,
+    column_names,
+    non_negative,
+    positive_number,
+    real_number,
+    whole_number,
+)
 
 # Beyond this degree the factors of monomials are no floating point numbers.
 _STEEPEST = 2000
@@ -88,8 +96,8 @@ class Linear(BuiltIn):
            [11., 25.]])
     """
 
-    because: ClassVar[str] = "it is the scalar product itself (its feature map is the identity)"
-    finite: ClassVar[bool] = True
+    because = "it is the scalar product itself (its feature map is the identity)"
+    finite = True
 
     def block(self, pair: Pair) -> Array:
         """x z'."""
@@ -136,11 +144,8 @@ class Polynomial(BuiltIn):
            [ 9., 25.]])
     """
 
-    because: ClassVar[str] = (
-        "its features are all monomials, each multiplied by the square root of a multinomial coefficient"
-    )
-    finite: ClassVar[bool] = True
-
+    because = "its features are all monomials, each multiplied by the square root of a multinomial coefficient"
+    finite = True
     checks: ClassVar[Mapping[str, Check]] = {"degree": _DEGREE, "offset": non_negative, "scale": non_negative}
 
     degree: int = 2
@@ -180,9 +185,9 @@ class Polynomial(BuiltIn):
 
     def _moderate(self, width: int) -> None:
         """Refuse factors beyond floating point numbers."""
-        if self.degree > _STEEPEST and self._variables(width) > 1:
-            must_be = f"at most {_STEEPEST} for explicit features"
-            raise InputError(sentence("degree of Polynomial", must_be, self.degree, "Use the kernel itself, k(X, Z)."))
+        steep, must_be = self.degree > _STEEPEST, f"at most {_STEEPEST} for explicit features"
+        steep &= self._variables(width) > 1
+        refuse_if(steep, "degree of Polynomial", must_be, self.degree, "Use the kernel itself, k(X, Z).")
 
     def feature_count(self, width: int) -> int | None:
         """The number of monomials."""
@@ -201,8 +206,7 @@ class Polynomial(BuiltIn):
                 for j, exponent in powers:
                     column *= x[j] if exponent == 1 else x[j] ** exponent
                 result[:, place] = column
-        if not np.isfinite(result).all():
-            raise InputError(sentence(f"Every feature of {self!r}", "finite", "NaN or infinity", "Scale X."))
+        refuse_if(not np.isfinite(result).all(), f"Every feature of {self!r}", "finite", "NaN or infinity", "Scale X.")
         return result
 
     def feature_labels(self, rows: Rows) -> list[str]:
@@ -228,10 +232,10 @@ class Cosine(BuiltIn):
            [0.96, 1.  ]])
     """
 
-    because: ClassVar[str] = (
+    because = (
         "it is the scalar product of rows scaled to length one, and a Mercer kernel of mapped rows is a Mercer kernel"
     )
-    finite: ClassVar[bool] = True
+    finite = True
 
     def block(self, pair: Pair) -> Array:
         """The scalar product of rows of length one."""
@@ -281,10 +285,9 @@ class Constant(BuiltIn):
            [2., 2.]])
     """
 
-    kind: ClassVar[str] = "any"
-    because: ClassVar[str] = "its one feature is the square root of the value"
-    finite: ClassVar[bool] = True
-
+    kind = "any"
+    because = "its one feature is the square root of the value"
+    finite = True
     checks: ClassVar[Mapping[str, Check]] = {"value": non_negative}
 
     value: float = 1.0
@@ -317,7 +320,7 @@ class Constant(BuiltIn):
 class Distance(BuiltIn):
     """A distance and no similarity: k(x, x) = 0 for every x."""
 
-    mercer: ClassVar[bool | None] = False
+    mercer = False
 
     def counterexample(self) -> XLike:
         """Any two rows that differ."""
@@ -341,8 +344,8 @@ class AdditiveChi2(Distance):
            [-2.,  0.]])
     """
 
-    because: ClassVar[str] = "k(x, x) = 0 for every x while other values are not 0: eigenvalues of both signs"
-    positive_only: ClassVar[bool] = True
+    because = "k(x, x) = 0 for every x while other values are not 0: eigenvalues of both signs"
+    positive_only = True
 
     def block(self, pair: Pair) -> Array:
         """Minus the chi-squared distance, one column at a time."""
@@ -375,9 +378,8 @@ class Chi2(BuiltIn):
            [0.1353, 1.    ]])
     """
 
-    because: ClassVar[str] = "the chi-squared distance is conditionally negative definite (Schoenberg)"
-    positive_only: ClassVar[bool] = True
-
+    because = "the chi-squared distance is conditionally negative definite (Schoenberg)"
+    positive_only = True
     checks: ClassVar[Mapping[str, Check]] = {"gamma": positive_number}
 
     gamma: float = 1.0
@@ -452,8 +454,7 @@ class Sigmoid(BuiltIn):
     """
 
     checks: ClassVar[Mapping[str, Check]] = {"scale": real_number, "offset": real_number}
-
-    mercer: ClassVar[bool | None] = None
+    mercer = None
 
     scale: float = 1.0
     offset: float = 0.0
@@ -500,9 +501,7 @@ class SquaredDistance(Distance):
            [9., 0.]])
     """
 
-    because: ClassVar[str] = (
-        "k(x, x) = 0, so every kernel matrix has trace 0 and eigenvalues of both signs (or all are 0)"
-    )
+    because = "k(x, x) = 0, so every kernel matrix has trace 0 and eigenvalues of both signs (or all are 0)"
 
     def block(self, pair: Pair) -> Array:
         """The squared Euclidean distances."""

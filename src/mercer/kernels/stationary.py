@@ -169,19 +169,24 @@ class Stationary(Kernel):
         fits_columns(self, self.width, rows.width)
 
 
-class Exponential(BuiltIn, Stationary):
+class Smooth(BuiltIn, Stationary):
+    """A kernel that is known by its logarithm, and has a slope everywhere."""
+
+    smooth = True
+
+    def profile(self, s: Array) -> Array:
+        """exp of the logarithm, in place."""
+        return np.exp(self.log_profile(s), out=s)
+
+
+class Exponential(Smooth):
     """exp(-rate s)."""
 
-    smooth: ClassVar[bool] = True
     rate: ClassVar[float] = 0.5
 
     def log_profile(self, s: Array) -> Array:
         """-rate s, in place."""
         return np.multiply(s, -self.rate, out=s)
-
-    def profile(self, s: Array) -> Array:
-        """exp(-rate s), in place."""
-        return np.exp(self.log_profile(s), out=s)
 
     def profile_and_slope(self, s: Array) -> tuple[Array, Array]:
         """The slope is the profile times -rate."""
@@ -222,9 +227,7 @@ class Gaussian(Exponential):
            [0.3679, 1.    ]])
     """
 
-    because: ClassVar[str] = (
-        "with rows divided by the width it is f(x) f(z) exp(x'z); the series of exp has positive coefficients"
-    )
+    because = "with rows divided by the width it is f(x) f(z) exp(x'z); the series of exp has positive coefficients"
 
     checks: ClassVar[Mapping[str, Check]] = {**Stationary.checks, "per_dimension": truth_value}
 
@@ -247,7 +250,7 @@ class Gaussian(Exponential):
         return np.asarray(generator.standard_normal((count, columns)) * self.inverse(columns))
 
 
-class RationalQuadratic(BuiltIn, Stationary):
+class RationalQuadratic(Smooth):
     """(1 + r2 / (2 shape))^-shape: a mixture of Gaussians of many widths.
 
     Parameters
@@ -265,8 +268,7 @@ class RationalQuadratic(BuiltIn, Stationary):
            [0.7071, 1.    ]])
     """
 
-    because: ClassVar[str] = "it is a mixture of Gaussian kernels over widths, and each is a Mercer kernel"
-    smooth: ClassVar[bool] = True
+    because = "it is a mixture of Gaussian kernels over widths, and each is a Mercer kernel"
 
     checks: ClassVar[Mapping[str, Check]] = {**Stationary.checks, "shape": positive_number}
 
@@ -276,10 +278,6 @@ class RationalQuadratic(BuiltIn, Stationary):
         """-shape log(1 + s / (2 shape)), in place."""
         np.log1p(np.multiply(s, 0.5 / float(self.shape), out=s), out=s)
         return np.multiply(s, -float(self.shape), out=s)
-
-    def profile(self, s: Array) -> Array:
-        """(1 + s / (2 shape))^-shape, in place."""
-        return np.exp(self.log_profile(s), out=s)
 
     def slope(self, s: Array) -> Array:
         """-(1 + s / (2 shape))^(-shape - 1) / 2."""
@@ -319,7 +317,7 @@ class Matern(BuiltIn, Stationary):
            [0.3679, 1.    ]])
     """
 
-    because: ClassVar[str] = "its Fourier transform, a power of 1 / (1 + frequency^2), is positive (Bochner)"
+    because = "its Fourier transform, a power of 1 / (1 + frequency^2), is positive (Bochner)"
 
     nu: float = 1.5
 
@@ -399,11 +397,9 @@ class Laplacian(Exponential):
            [0.3679, 1.    ]])
     """
 
-    because: ClassVar[str] = (
-        "it is a product over columns of exp(-|x - z| / width), whose Fourier transform is positive"
-    )
-    power: ClassVar[int] = 1
-    rate: ClassVar[float] = 1.0
+    because = "it is a product over columns of exp(-|x - z| / width), whose Fourier transform is positive"
+    power = 1
+    rate = 1.0
 
     def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
         """Cauchy, of scale 1 / width, column by column."""
@@ -433,7 +429,7 @@ class Periodic(Exponential):
            [1.    , 0.1353, 1.    ]])
     """
 
-    because: ClassVar[str] = (
+    because = (
         "it is the Gaussian kernel of (cos, sin) of every column, and a Mercer kernel of mapped rows is a Mercer kernel"
     )
 

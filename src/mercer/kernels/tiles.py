@@ -44,13 +44,7 @@ def upper_tiles(n: int) -> list[Tile]:
 
 
 def tile(
-    kernel: Kernel,
-    x: Rows,
-    z: Rows,
-    *,
-    same: bool = False,
-    dtype: DTypeLike = np.float64,
-    scratch: Scratch | None = None,
+    kernel: Kernel, x: Rows, z: Rows, *, same: bool = False, dtype: DTypeLike = float, scratch: Scratch | None = None
 ) -> Array:
     """One block of kernel values, checked where the kernel is not our own."""
     pair = Pair(x, z, same=same, dtype=dtype, shared=kernel.leaves() > 1, scratch=scratch)
@@ -115,8 +109,7 @@ def finite_on(kernel: Kernel, rows: Rows) -> None:
         good = np.isfinite(kernel.diagonal(rows)).all()
         if kernel.kind == "vectors" and not kernel.verdict()[0]:  # nothing bounds a distance but the rows' lengths
             good = good and np.isfinite(squared_norms(rows)).all()
-    if not good:
-        raise InputError(sentence(f"Every value of {kernel!r}", "finite", "NaN or infinity", "Scale X."))
+    refuse_if(not good, f"Every value of {kernel!r}", "finite", "NaN or infinity", "Scale X.")
 
 
 def column_numbers(x: Rows) -> Rows:
@@ -160,11 +153,8 @@ def _fill(result: Array, kernel: Kernel, x: Rows, z: Rows, places: list[Tile], *
 
 
 def _result(shape: tuple[int, int], dtype: DTypeLike) -> Array:
-    what, hint = (
-        f"A matrix of {shape[0]} x {shape[1]} kernel values",
-        "Use dtype=numpy.float32, or fewer rows at a time.",
-    )
-    promise(shape[0] * shape[1] * np.dtype(dtype).itemsize, what, hint)
+    what, hint = "A matrix of {} x {} kernel values", "Use dtype=numpy.float32, or fewer rows at a time."
+    promise(shape[0] * shape[1] * np.dtype(dtype).itemsize, what.format(*shape), hint)
     return np.empty(shape, dtype=dtype)
 
 

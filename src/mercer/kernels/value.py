@@ -1,11 +1,15 @@
-"""A kernel as a value: parameters by name as scikit-learn knows them and their validation, equality, hash and text."""
+"""A kernel as a value: parameters by name as scikit-learn knows them and their validation, equality, hash and text.
+
+And names of explicit features: products of columns, each with its factor, written as a person would.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import numbers
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, Self, TypeAlias, TypeGuard
@@ -13,7 +17,7 @@ from typing import Any, ClassVar, Self, TypeAlias, TypeGuard
 import numpy as np
 
 from mercer.data.checks import KeywordHints, as_numbers
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, nearest, refuse_if, sentence
 
 # How tightly a kernel's text binds: what stands to its left or right decides about brackets.
@@ -204,11 +208,11 @@ def real_number(owner: object, name: str, value: object, least: float = -math.in
     """A finite number, at least a bound."""
     if not is_real(value) or value < least:
         bound = "" if least == -math.inf else f" of at least {least:g}"
-        raise InputError(sentence(f"{name} of {type(owner).__name__}", f"a finite number{bound}", _brief(value)))
+        raise InputError(sentence(f"{name} of {type(owner).__name__}", f"a finite number{bound}", brief(repr(value))))
 
 
-def _brief(value: object) -> str:
-    text = repr(value)
+def brief(text: str) -> str:
+    """A text that is not longer than a line."""
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -247,3 +251,96 @@ def fits_columns(owner: object, value: Width, columns: int, name: str = "width")
         choose = f"Use {columns} numbers, or choose columns with .on(...)."
         hint = "Choose columns with .on(...)." if columns == 1 else choose
         raise InputError(sentence(f"{name} of {type(owner).__name__}", must_be, f"{len(array)} numbers", hint))
+
+
+# Squares of factors up to here are told apart from whole numbers with digits to spare.
+_WHOLE, _ROUNDING = 1e9, 1e-12
+
+Powers = tuple[tuple[str, int], ...]
+
+
+class Label(str):
+    """A name that remembers its factor and what it is a product of, so that names can be multiplied.
+
+    Examples
+    --------
+    >>> from mercer.kernels.value import Label
+    >>> Label.make(2**0.5, [("x1", 1), ("x2", 2)])
+    'sqrt2*x1*x2^2'
+    >>> Label.of("x1").times(Label.of("a + b"))
+    'x1*(a + b)'
+    """
+
+    __slots__ = ("factor", "powers")
+
+    factor: float
+    powers: Powers
+
+    @classmethod
+    def make(cls, factor: float, powers: Iterable[tuple[str, int]]) -> Self:
+        """factor times a product of powers."""
+        powers = tuple(powers)
+        label = cls(_product(factor, powers))
+        label.factor, label.powers = factor, powers
+        return label
+
+    @classmethod
+    def of(cls, name: str) -> Label:
+        """A plain name as a product of one."""
+        return name if isinstance(name, Label) else cls.make(1.0, [(name, 1)])
+
+    def times(self, other: Label) -> Label:
+        """The product of the two, like with like."""
+        powers = dict(self.powers)
+        for name, exponent in other.powers:
+            powers[name] = powers.get(name, 0) + exponent
+        return Label.make(self.factor * other.factor, powers.items())
+
+    def power(self, exponent: int) -> Label:
+        """A whole power."""
+        return Label.make(self.factor**exponent, [(name, e * exponent) for name, e in self.powers])
+
+
+def products(left: Sequence[str], right: Sequence[str]) -> list[str]:
+    """Every name of one times every name of the other, in the order of the features."""
+    return [Label.of(a).times(Label.of(b)) for a in left for b in right]
+
+
+def column_names(rows: Rows) -> list[str]:
+    """The names of the columns: the DataFrame's, or x1, x2, ... as the lectures write."""
+    return list(rows.names) if rows.names is not None else [f"x{j + 1}" for j in range(rows.width)]
+
+
+def argument(rows: Rows) -> str:
+    """What a function is of: the one column that has a name, or x."""
+    return rows.names[0] if rows.names is not None and len(rows.names) == 1 else "x"
+
+
+def _product(factor: float, powers: Powers) -> str:
+    front = _number(factor)
+    if factor == 0 or not powers:
+        return front
+    alone = abs(factor - 1.0) <= _ROUNDING
+    if alone and len(powers) == 1 and powers[0][1] == 1:
+        return powers[0][0]
+    parts = [bracket(name) + (f"^{exponent}" if exponent > 1 else "") for name, exponent in powers]
+    return "*".join(parts if alone else [front, *parts])
+
+
+def _number(factor: float) -> str:
+    """3, sqrt2 or 1.58: an integer, the root of one, or a short decimal.
+
+    >>> [_number(factor) for factor in (3.0, 2**0.5, 2.5**0.5, 0.0)]
+    ['3', 'sqrt2', '1.58', '0']
+    """
+    square = factor * factor
+    whole = round(square) if square < _WHOLE else 0
+    if factor == 0 or whole == 0 or abs(square - whole) > _ROUNDING * square:
+        return f"{factor:.3g}"
+    root = math.isqrt(whole)
+    return str(root) if root * root == whole else f"sqrt{whole}"
+
+
+def bracket(name: str) -> str:
+    """A name as a factor of a product: in brackets where it would fall apart."""
+    return f"({name})" if re.search(r"[-+*/^\s]", re.sub(r"\([^()]*\)$", "", name)) else name

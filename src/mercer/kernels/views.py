@@ -11,10 +11,9 @@ from mercer.data.rows import Array, Columns, Rows, XLike, as_rows
 from mercer.errors import InputError, refuse_if, sentence
 from mercer.kernels.algebra import Composed
 from mercer.kernels.base import DIAGONAL_BLOCK, Kernel, Slopes
-from mercer.kernels.labels import argument, column_names
 from mercer.kernels.products import inverse_or_zero
 from mercer.kernels.tiles import blocks
-from mercer.kernels.value import ATOM, Check, Identity, check_callable, function_name
+from mercer.kernels.value import ATOM, Check, Identity, argument, check_callable, column_names, function_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +28,7 @@ def _within_base(found: Slopes) -> Slopes:
 class View(Composed):
     """The base on what it sees of the rows."""
 
-    positive_only: ClassVar[bool] = False  # negative numbers may be where the base does not see them; `check` asks it
+    positive_only = False  # negative numbers may be where the base does not see them; `check` asks it
 
     base: Kernel
 
@@ -61,6 +60,11 @@ class View(Composed):
         """The base must take what it sees."""
         self.base.check(self.base_rows(rows))
 
+    def count_features(self, rows: Rows) -> int | None:
+        """The base's number of features."""
+        seen = self.finite and len(rows)
+        return self.base.count_features(self.base_rows(rows)) if seen else self.feature_count(rows.width)
+
     def features(self, rows: Rows) -> Array:
         """The base's features."""
         return self.base.features(self.base_rows(rows))
@@ -69,17 +73,17 @@ class View(Composed):
 class Mapped(View):
     """k(f(x), f(z)) for a function f of whole tables."""
 
-    because: ClassVar[str] = (
+    because = (
         "a Mercer kernel of mapped rows is a Mercer kernel (its feature map: that of the kernel after the function)"
     )
 
-    without_gram: ClassVar[str] = (
+    without_gram = (
         "Precomputed().map(...) is not supported: the matrix contains kernel values, not rows. Transform the "
         "data before computing the matrix."
     )
 
-    kind: ClassVar[str] = "any"  # whatever the function takes
-    takes_sparse: ClassVar[bool] = False  # what the function takes is unknown
+    kind = "any"  # whatever the function takes
+    takes_sparse = False  # what the function takes is unknown
 
     checks: ClassVar[Mapping[str, Check]] = {"function": check_callable}
 
@@ -110,10 +114,6 @@ class Mapped(View):
         """None: the number of columns of the result is unknown."""
         return None
 
-    def count_features(self, rows: Rows) -> int | None:
-        """Number of features of the base for mapped rows."""
-        return self.base.count_features(self.base_rows(rows)) if self.finite and len(rows) else None
-
     def feature_labels(self, rows: Rows) -> list[str]:
         """The base's names, of f(x)1, f(x)2, ... unless the function names its columns."""
         after = self.base_rows(rows)
@@ -129,32 +129,28 @@ class Mapped(View):
 class On(View):
     """A kernel on some columns only."""
 
-    because: ClassVar[str] = "choosing columns is a map, and a Mercer kernel of mapped rows is a Mercer kernel"
+    because = "choosing columns is a map, and a Mercer kernel of mapped rows is a Mercer kernel"
 
-    without_gram: ClassVar[str] = "Precomputed() has no columns to choose from. Remove .on(...)."
+    without_gram = "Precomputed() has no columns to choose from. Remove .on(...)."
 
-    kind: ClassVar[str] = "vectors"  # tables, whatever the chosen columns hold
-    takes_objects: ClassVar[bool] = True  # other columns may hold anything
+    kind = "vectors"  # tables, whatever the chosen columns hold
+    takes_objects = True  # other columns may hold anything
 
     columns: int | str | Sequence[int | str] = 0
 
     def __post_init__(self) -> None:
         """Refuse what names no column."""
         super().__post_init__()
-        refuse_if(not self._keys, "The columns of .on(...)", "a number, a name, or a list of them", repr(self.columns))
+        refuse_if(not self.keys, "The columns of .on(...)", "a number, a name, or a list of them", repr(self.columns))
 
     @property
-    def _keys(self) -> Columns:
+    def keys(self) -> Columns:
+        """The columns that the base sees, by number or by name; none where what was given names none."""
         single = isinstance(self.columns, str | numbers.Integral)
         listed: list[Any] = [self.columns] if single else np.atleast_1d(np.asarray(self.columns, dtype=object)).tolist()
         if any(not isinstance(c, str | numbers.Integral) or isinstance(c, bool) for c in listed):
             return ()
         return tuple(c if isinstance(c, str) else int(c) for c in listed)
-
-    @property
-    def base_width(self) -> int:
-        """How many columns the base sees."""
-        return len(self._keys)
 
     def verdict(self) -> tuple[bool | None, str]:
         """The verdict of the base."""
@@ -164,7 +160,7 @@ class On(View):
 
     def counterexample(self) -> XLike:
         """The base's, in these columns of a table of zeros; columns with names need a table of your own."""
-        rows, wanted = self.base.counterexample(), self._keys
+        rows, wanted = self.base.counterexample(), self.keys
         if rows is None or any(isinstance(column, str) for column in wanted):
             return None
         inner, places = np.asarray(rows, dtype=np.float64), np.array(wanted)
@@ -174,7 +170,7 @@ class On(View):
 
     def pair_seen(self, pair: Pair) -> Pair:
         """The columns chosen of the two blocks."""
-        return pair.columns(self._keys)
+        return pair.columns(self.keys)
 
     def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
         """The base's, of these columns; zero by the others."""
@@ -188,19 +184,15 @@ class On(View):
 
     def feature_count(self, width: int) -> int | None:
         """Number of features of the base for as many columns."""
-        return self.base.feature_count(len(self._keys))
-
-    def count_features(self, rows: Rows) -> int | None:
-        """Number of features of the base for these columns."""
-        return self.base.count_features(self.base_rows(rows))
+        return self.base.feature_count(len(self.keys))
 
     def base_rows(self, rows: Rows) -> Rows:
         """The columns chosen."""
-        return rows.columns(self._keys)
+        return rows.columns(self.keys)
 
     def places(self, rows: Rows) -> list[int]:
         """The numbers of the columns chosen."""
-        return [int(j) for j in Rows(np.arange(rows.width)[None], rows.names).columns(self._keys).values[0]]
+        return [int(j) for j in Rows(np.arange(rows.width)[None], rows.names).columns(self.keys).values[0]]
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """The base's names of these columns, which keep their own."""
@@ -210,15 +202,15 @@ class On(View):
         return self.base.feature_labels(part)
 
     def __repr__(self) -> str:
-        listed = list(self._keys) if not isinstance(self.columns, str | numbers.Integral) else self._keys[0]
+        listed = list(self.keys) if not isinstance(self.columns, str | numbers.Integral) else self.keys[0]
         return f"{self.base.bracket(ATOM)}.on({listed!r})"
 
 
 class Normalized(Composed):
     """k(x, z) / sqrt(k(x, x) k(z, z)), and 0 where k(x, x) = 0."""
 
-    because: ClassVar[str] = "it is a Mercer kernel with features scaled to length one"
-    without_gram: ClassVar[str] = (
+    because = "it is a Mercer kernel with features scaled to length one"
+    without_gram = (
         "Precomputed() cannot be normalized: k(x, x) of new rows is not in the matrix. Normalize the matrix before fit."
     )
 

@@ -30,7 +30,7 @@ from mercer.solvers import DualSystem
 from mercer.solvers.cholesky import largest_eigenvalue, potrf, potri, rich_start, solve_columns
 from mercer.solvers.dual import Eigendecomposition
 from mercer.solvers.gram import times
-from mercer.solvers.leave_out import Dual, Inverted, SingularError, Spectral
+from mercer.solvers.leave_out import Dual, Gram, Inverted, SingularError, Spectral
 from mercer.solvers.problem import Problem, take_rows
 
 _WORTH_A_THREAD = 40_000  # kernel values for the new rows of a cell, on the average: below, threads wait for each other
@@ -103,7 +103,7 @@ class TrailingBlock(Dual):
 
         solve = partial(solve_columns, A)
         self.condition = size * largest_eigenvalue(solve, rich_start(len(A)))
-        self.set_solution(problem, None, solve)
+        self.set_solution(Gram(problem), solve)
         block = A[len(A) - count :, len(A) - count :].copy()
         potri(block)
         self.pivots = np.diagonal(block).copy()
@@ -327,10 +327,11 @@ def _leave_out(K: Array, alpha: float, problem: Problem) -> Dual:
     """P of a system whose matrix V K V may be overwritten."""
     try:
         largest = float(np.abs(K).sum(axis=0).max())
-        return Inverted.of_matrix(K, alpha, problem, mirrored=True, largest=largest)
+        return Inverted.of_matrix(Gram(problem, K), alpha, mirrored=True, largest=largest)
     except SingularError:
         spectrum = Eigendecomposition(K)
-        return Spectral(spectrum.values, spectrum.vectors, spectrum.vectors**2, None, alpha, problem, whole=True)
+        system = Gram(problem)
+        return Spectral(spectrum.values, spectrum.vectors, spectrum.vectors**2, system, alpha, whole=True)
 
 
 @dataclass(frozen=True, eq=False)

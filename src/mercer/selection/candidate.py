@@ -20,7 +20,7 @@ from mercer.selection.removals import Removals, UsedSets, class_weights, twins, 
 from mercer.solvers import DualSystem, PrimalSystem
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.gram import training_matrix
-from mercer.solvers.leave_out import Dual, Inverted, LeaveOut, SingularError, Spectral
+from mercer.solvers.leave_out import Dual, Gram, Inverted, LeaveOut, SingularError, Spectral
 from mercer.solvers.plan import EPS
 from mercer.solvers.primal import Explicit
 from mercer.solvers.problem import Problem
@@ -190,16 +190,15 @@ class Candidate:
     # -- closed forms ---------------------------------------------------------------------------------
 
     def _closed_form(self, alpha: float) -> HeldOut:
-        data = self.K, alpha, self.problem, self.new
+        system = Gram(self.problem, self.K, self.new, certified=self.kernel.verdict()[0] is True)
         with suppress(SingularError):
             if self.route == "spectral":
-                return self._read(Spectral(self.d, self.U, self.U2, *data, whole=self.whole), alpha)
-            certified, mirrored = self.kernel.verdict()[0] is True, self.sets.scattered or self.ranks
-            left = Inverted.of_matrix(*data, mirrored=mirrored, largest=self.largest, certified=certified)
-            return self._read(left, alpha)
+                return self._read(Spectral(self.d, self.U, self.U2, system, alpha, whole=self.whole), alpha)
+            mirrored = self.sets.scattered or self.ranks
+            return self._read(Inverted.of_matrix(system, alpha, mirrored=mirrored, largest=self.largest), alpha)
         d, U = np.linalg.eigh(self.K)  # a system that is not positive definite has a spectrum all the same
         with suppress(SingularError):
-            return self._read(Spectral(d, U, U * U, *data), alpha)
+            return self._read(Spectral(d, U, U * U, system, alpha), alpha)
         return self._refit_all(alpha)
 
     def _read(self, left: LeaveOut, alpha: float) -> HeldOut:

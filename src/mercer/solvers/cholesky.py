@@ -31,6 +31,7 @@ _MIRRORED = 256  # rows that are mirrored at once
 _POWER_STEPS = 3  # each is worth about a factor of two
 _CONDITION = 2e6  # beyond, a factor in single precision is not refined
 _REFINEMENTS = 12  # at most; three to six are the rule below a condition of 1e6
+Map = Callable[[Array], Array]
 FEW = 64  # rows up to which all eigenvalues cost next to nothing
 
 
@@ -295,7 +296,7 @@ def exact_condition(A: Array) -> float:
     return min(found)
 
 
-def estimated_condition(times: Callable[[Array], Array], solve: Callable[[Array], Array], scale: Array) -> float:
+def estimated_condition(times: Map, solve: Map, scale: Array) -> float:
     """Estimate of the condition number by power iteration on A and on its inverse; `scale` is its equilibrium."""
     start, found = rich_start(len(scale)), []
     for s in (np.ones(len(scale)), scale)[: 1 + bool(np.ptp(scale) > 0)]:
@@ -311,7 +312,7 @@ def rich_start(n: int) -> Array:
     return np.asarray((1.0 + signs * math.sqrt(2.0))[:, None] / math.sqrt(3.0 * max(n, 1)))
 
 
-def largest_eigenvalue(apply: Callable[[Array], Array], start: Array, steps: int = _POWER_STEPS) -> float:
+def largest_eigenvalue(apply: Map, start: Array, steps: int = _POWER_STEPS) -> float:
     """The largest eigenvalue of a positive definite map, from below."""
     best, vectors = 0.0, start
     for _ in range(steps):
@@ -324,6 +325,41 @@ def largest_eigenvalue(apply: Callable[[Array], Array], start: Array, steps: int
         best = max(best, length * size)
         vectors = vectors / length
     return best
+
+
+def dots(A: Array, B: Array) -> Array:
+    """The scalar product of each column of one with that of the other."""
+    return np.asarray(np.einsum("ij,ij->j", A, B))
+
+
+def ratio(above: Array, below: Array) -> Array:
+    """above / below; 0 where the divisor is not positive."""
+    return np.asarray(np.divide(above, below, out=np.zeros_like(above), where=below > 0))
+
+
+def conjugate_gradients(
+    B: Array, times: Map, nearby: Map, is_done: Callable[[Array, Array], bool], most: int
+) -> tuple[Array, bool]:
+    """A^-1 B from products with A and with a matrix near A^-1, after at most so many steps; and whether it is done.
+
+    `is_done` is of the solution so far and its residual.
+    """
+    X, R = np.zeros_like(B), B.copy()
+    D = nearby(R)
+    rz = dots(R, D)
+    for _ in range(most):
+        AD = times(D)
+        step = ratio(rz, dots(D, AD))
+        X += step * D
+        R -= step * AD
+        if is_done(X, R):
+            return X, True
+        if not step.any():
+            break
+        Z = nearby(R)
+        before, rz = rz, dots(R, Z)
+        D = Z + ratio(rz, before) * D
+    return X, False
 
 
 class NotRefinable(MercerError):
@@ -375,22 +411,18 @@ class Mixed:
 
     def solve(self, B: Array) -> Array:
         """G B, to double-precision backward error: ||b - A x|| at most sqrt(n) eps ||A|| ||x||."""
-        X, R = np.zeros_like(B), B.copy()
-        D = self._precondition(R)
-        rz = np.einsum("ij,ij->j", R, D)
-        for _ in range(_REFINEMENTS):
-            AD = self._K @ D + self.alpha * D
-            curvature = np.einsum("ij,ij->j", D, AD)
-            step = np.divide(rz, curvature, out=np.zeros_like(rz), where=curvature > 0)
-            X += step * D
-            R -= step * AD
+
+        def is_exact(X: Array, R: Array) -> bool:
             goal = np.sqrt(self.n) * EPS * self.largest * np.linalg.norm(X, axis=0)
-            if (np.linalg.norm(R, axis=0) <= goal).all():
-                return X
-            Z = self._precondition(R)
-            before, rz = rz, np.einsum("ij,ij->j", R, Z)
-            D = Z + np.divide(rz, before, out=np.zeros_like(rz), where=before > 0) * D
-        raise NotRefinable("conjugate gradients did not reach double precision")
+            return bool((np.linalg.norm(R, axis=0) <= goal).all())
+
+        def times(D: Array) -> Array:
+            return np.asarray(self._K @ D + self.alpha * D)
+
+        X, done = conjugate_gradients(B, times, self._precondition, is_exact, _REFINEMENTS)
+        if not done:
+            raise NotRefinable("conjugate gradients did not reach double precision")
+        return X
 
     def route(self) -> Route:
         """How it was factored."""

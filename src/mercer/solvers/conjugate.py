@@ -8,9 +8,7 @@ outer one takes what it found as a direction, multiplies it by K in double preci
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -20,7 +18,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning, InputError, warn
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
-from mercer.solvers.cholesky import largest_eigenvalue, rich_start
+from mercer.solvers.cholesky import Map, conjugate_gradients, dots, largest_eigenvalue, ratio, rich_start
 from mercer.solvers.dual import DualSolved, DualSystem, Solution, border_of, solve_bordered
 from mercer.solvers.gram import SUMS, KeptTiles, refuse_infinite, symmetric_times, training_matrix
 from mercer.solvers.landmarks import pivoted_cholesky
@@ -34,8 +32,6 @@ _AT_A_TIME, _SLOW = 1e-5, 0.1
 _STEPS, _ROUNDS = 300, 12
 MOST, _DOUBLE = 3000, 15
 _SHARE = 1e-4
-
-Product = Callable[[Array], Array]
 
 
 class NotSolved(InputError):
@@ -102,8 +98,6 @@ class Conjugate:
         last solutions.
     """
 
-    tolerance: ClassVar[float] = TOLERANCE
-
     def __init__(self, system: StreamedSystem, alpha: float, most: int = MOST) -> None:
         self.exact, self.reason = system.exact, system.choice.reason
         self.quick = system.quick if system.tiles.single else self.exact
@@ -130,7 +124,7 @@ class Conjugate:
         unit = sizes(B)  # squares must neither vanish nor overflow
         B = B / unit
         X, R = np.zeros_like(B), B.copy()
-        goal = self.tolerance * np.maximum(_lengths(B) if relative_to is None else relative_to / unit, 1e-300)
+        goal = TOLERANCE * np.maximum(_lengths(B) if relative_to is None else relative_to / unit, 1e-300)
         before, product, last = math.inf, self.quick, None
         for _ in range(_ROUNDS):
             missing = float((_lengths(R) / goal).max(initial=0.0))
@@ -145,10 +139,10 @@ class Conjugate:
             rounds = math.ceil(math.log(missing) / math.log(1 / _AT_A_TIME)) if product is not self.exact else 1
             D = self._descend(R, product, 0.5 * missing ** (-1.0 / max(1, rounds)))
             if last is not None:
-                D -= _ratio(_dots(D, last[1]), _dots(*last)) * last[0]
+                D -= ratio(dots(D, last[1]), dots(*last)) * last[0]
             AD = self.exact(D) + self.alpha * D
             self.double += 1
-            step = _ratio(_dots(D, R), _dots(D, AD))
+            step = ratio(dots(D, R), dots(D, AD))
             if not np.isfinite(step * AD).all():  # numbers beyond any precision: X stays as it was
                 break
             X += step * D
@@ -158,7 +152,7 @@ class Conjugate:
                 self.double += 1
             last = D, AD
         left = _lengths(R)
-        self.residual = max(self.residual, self.tolerance * float((left / goal).max(initial=0.0)))
+        self.residual = max(self.residual, TOLERANCE * float((left / goal).max(initial=0.0)))
         self.relative = left / np.maximum(_lengths(B), 1e-300)
         self.error = self._error(R, X) * unit
         return X * unit
@@ -174,27 +168,19 @@ class Conjugate:
         rounded = float(_lengths(self.nearby(size * noise))[0])
         return _lengths(self.nearby(R)) + EPS * rounded * _lengths(size * X)
 
-    def _descend(self, B: Array, product: Product, share: float) -> Array:
+    def _descend(self, B: Array, product: Map, share: float) -> Array:
         """Conjugate gradients until every residual is this share of its beginning, or no more is to be had."""
-        X, R = np.zeros_like(B), B.copy()
-        Z = self.nearby(R)
-        D = Z.copy()
-        rz = _dots(R, Z)
         goal = share * _lengths(B)
-        for _ in range(_STEPS):
-            AD = product(D) + self.alpha * D
+
+        def times(D: Array) -> Array:
             self.double += product is self.exact
             self.single += product is not self.exact
-            step = _ratio(rz, _dots(D, AD))
-            X += step * D
-            R -= step * AD
-            if (_lengths(R) <= goal).all() or not step.any() or self.effort >= self.most:
-                break
-            Z = self.nearby(R)
-            last, rz = rz, _dots(R, Z)
-            D *= _ratio(rz, last)
-            D += Z
-        return X
+            return product(D) + self.alpha * D
+
+        def is_done(_: Array, R: Array) -> bool:
+            return bool((_lengths(R) <= goal).all()) or self.effort >= self.most
+
+        return conjugate_gradients(B, times, self.nearby, is_done, _STEPS)[0]
 
     def loss_of_digits(self, found: Array) -> float:
         """Error of these columns of the last solution or of their predictions, in units of the precision."""
@@ -206,13 +192,13 @@ class Conjugate:
     @property
     def has_converged(self) -> bool:
         """Whether the residual is what was asked for."""
-        return self.residual <= 1.001 * self.tolerance
+        return self.residual <= 1.001 * TOLERANCE
 
     def route(self) -> Route:
         """How it was solved, with the residual that was reached."""
         reason = f"{self.reason}, {self.nearby.F.shape[1]} pivots, {self.account}"
         if not self.has_converged:
-            reason += f" of {self.tolerance:.0e} wanted; a larger alpha or solver='cholesky' gives more digits"
+            reason += f" of {TOLERANCE:.0e} wanted; a larger alpha or solver='cholesky' gives more digits"
         residual = max(float(self.relative.max(initial=0.0)), EPS)
         return Route("cg", reason, max(1.0, self.largest / self.alpha), self.n, self.n, residual=residual)
 
@@ -243,18 +229,9 @@ def solve_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool) 
     return replace(found, route=replace(found.route, cancelled=G.loss_of_digits(found.dual / root[:, None])))
 
 
-def _dots(A: Array, B: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->j", A, B))
-
-
 def _lengths(B: Array) -> Array:
     unit = sizes(B)
-    return np.asarray(unit * np.sqrt(_dots(B / unit, B / unit)))
-
-
-def _ratio(above: Array, below: Array) -> Array:
-    """above / below; 0 where the divisor is not positive."""
-    return np.asarray(np.divide(above, below, out=np.zeros_like(above), where=below > 0))
+    return np.asarray(unit * np.sqrt(dots(B / unit, B / unit)))
 
 
 # Tables of the size of the right-hand sides that an iteration holds at once, beside the sums of a product.
@@ -352,7 +329,7 @@ class StreamedSystem:
                     products = G.single + G.double
                     warn(
                         f"Conjugate gradients did not converge: relative residual {G.residual:.1e} (tolerance "
-                        f"{G.tolerance:.0e}) after {products} matrix products. Use a larger alpha, or "
+                        f"{TOLERANCE:.0e}) after {products} matrix products. Use a larger alpha, or "
                         "solver='cholesky'.",
                         ConvergenceWarning,
                     )

@@ -13,7 +13,7 @@ from scipy.linalg import eigh
 
 from mercer.data.checks import check_size
 from mercer.data.rows import Array
-from mercer.errors import InputError, MercerError
+from mercer.errors import MercerError, refuse_if
 from mercer.runtime import promise
 from mercer.solvers.cholesky import Cholesky, Mixed, NotPositiveDefinite, NotRefinable
 from mercer.solvers.plan import EPS, Route
@@ -100,8 +100,8 @@ class Eigendecomposition:
     """
 
     def __init__(self, K: Array) -> None:
-        if not np.isfinite(K.diagonal()).all():
-            raise InputError("The kernel matrix must be finite; got NaN or infinity. Scale X.")
+        bad = not np.isfinite(K.diagonal()).all()
+        refuse_if(bad, "The kernel matrix", "finite", "NaN or infinity", "Scale X.")
         self.values, self.vectors = eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)
 
 
@@ -246,23 +246,21 @@ class DualSystem:
         if weights is not None:
             K *= self.root[:, None]
             K *= self.root
-        self._K: Array | None = K
-        self._spectrum: Eigendecomposition | None = None
-        self._cholesky: Cholesky | None = None
+        self._held: Array | Cholesky | Eigendecomposition = K  # each takes the place of the one before
 
     def at(self, alpha: float, solver: str = "cholesky") -> DualSolved:
         """The system with alpha on its diagonal, factored by the named solver."""
         reason = self.reason
-        if solver != "spectral" and self._spectrum is None:
+        if solver != "spectral" and not isinstance(self._held, Eigendecomposition):
             with suppress(NotPositiveDefinite):
-                self._cholesky = Cholesky(self._matrix(), alpha, reason)
-                return DualSolved(self._cholesky, self.root, intercept=self.intercept)
+                self._held = factor = Cholesky(self._matrix(), alpha, reason)
+                return DualSolved(factor, self.root, intercept=self.intercept)
             reason = f"{reason}; not positive definite in double precision"
         return DualSolved(SpectralInverse(self.spectrum(), alpha, reason), self.root, intercept=self.intercept)
 
     def solve(self, Y: Array, alpha: float, solver: str) -> Solution:
         """Coefficients alone, for which a refined single-precision factor ("mixed") is enough."""
-        if solver == "mixed" and self._spectrum is None:
+        if solver == "mixed" and not isinstance(self._held, Eigendecomposition):
             with suppress(NotRefinable):
                 G = Mixed(self._matrix(), alpha, self.reason, certified=self.certified)
                 border = border_of(G, self.root[:, None]) if self.intercept else None
@@ -271,19 +269,17 @@ class DualSystem:
 
     def _matrix(self) -> Array:
         """V K V, put back together if a Cholesky factor stands in one of its triangles."""
-        if self._cholesky is not None:
-            self._K = self._cholesky.release()
-            self._cholesky = None
-        if self._K is None:
+        if isinstance(self._held, Cholesky):
+            self._held = self._held.release()
+        if isinstance(self._held, Eigendecomposition):
             raise MercerError("Internal error: the matrix was overwritten by its eigendecomposition.")
-        return self._K
+        return self._held
 
     def spectrum(self) -> Eigendecomposition:
         """Eigenvalues and eigenvectors of V K V, once; the matrix is gone afterwards."""
-        if self._spectrum is None:
+        if not isinstance(self._held, Eigendecomposition):
             K, n = self._matrix(), self.n
             what = f"The kernel matrix plus alpha is not positive definite, and its eigendecomposition ({n} x {n})"
             promise(int(17.6 * n * n), what, "Use a larger alpha.")
-            self._K = None
-            self._spectrum = Eigendecomposition(K)
-        return self._spectrum
+            self._held = Eigendecomposition(K)
+        return self._held

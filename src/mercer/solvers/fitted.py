@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,12 +20,13 @@ from mercer.solvers.cholesky import Cholesky
 from mercer.solvers.conjugate import StreamedSystem
 from mercer.solvers.dual import DualSystem, likelihood
 from mercer.solvers.gram import times, training_matrix
-from mercer.solvers.leave_out import Inverted, LeaveOut, Spectral
+from mercer.solvers.leave_out import Gram, Inverted, LeaveOut, Spectral
 from mercer.solvers.plan import Route, SolverChoice
 from mercer.solvers.primal import Explicit, Penalized, PrimalSolved, PrimalSystem
 from mercer.solvers.problem import Problem
 
 AnySystem: TypeAlias = DualSystem | PrimalSystem | StreamedSystem
+Names: TypeAlias = Sequence[str] | None  # of columns
 
 # Rows up to which a factor is kept with its model: 8 MB.
 _KEPT = 1000
@@ -69,16 +70,18 @@ class FittedRidge:
     >>> from mercer.kernels import Linear
     >>> from mercer.solvers import choose
     >>> from mercer.solvers.fitted import FittedRidge
+    >>> from mercer.solvers.problem import Problem
     >>> X, Y = np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [3.0], [5.0]])
     >>> choice = choose("cholesky", 3, None)
-    >>> fitted = FittedRidge.fit(Linear(), X, Y, np.array([1e-9]), None, intercept=True, choice=choice)
+    >>> problem = Problem(Y, None, intercept=True)
+    >>> fitted = FittedRidge.fit(Linear(), X, None, problem, np.array([1e-9]), choice, keep=False)
     >>> fitted.values(as_rows([[10.0]])).round(6).tolist()
     [[21.0]]
     """
 
     kernel: Kernel
     X: XLike
-    names: Sequence[str] | None
+    names: Names
     weights: Array | None
     targets: Array
     alphas: Array
@@ -98,31 +101,22 @@ class FittedRidge:
     @staticmethod
     @underflow_is_zero
     def fit(
-        kernel: Kernel,
-        X: XLike,
-        Y: Array,
-        alphas: Array,
-        weights: Array | None,
-        *,
-        names: Sequence[str] | None = None,
-        intercept: bool,
-        choice: SolverChoice,
-        keep: bool = False,
+        kernel: Kernel, X: XLike, names: Names, problem: Problem, alphas: Array, choice: SolverChoice, *, keep: bool
     ) -> FittedRidge:
-        """Fit targets Y (n x t), each with its own alpha.
+        """Fit the targets of a problem, each with its own alpha.
 
         Parameters
         ----------
-        kernel, X, Y, alphas, weights, names, intercept, choice
+        kernel, X, names, alphas, choice
             As the attributes; arrays are kept as they are.
-        keep : bool, default=False
+        problem : Problem
+            Targets Y (n x t), sample weights and whether there is an intercept.
+        keep : bool
             Whether the factor of a small system is kept: variances and intervals would make it again.
         """
-        n, t = Y.shape
-        start = FittedRidge(
-            kernel, X, names, weights, Y, alphas, intercept, choice, np.zeros((n, t)), np.zeros(t), None,
-            Route(choice.name, choice.reason, 1.0, n, n),
-        )  # fmt: skip
+        Y, (n, t), route = problem.Y, problem.Y.shape, Route(choice.name, choice.reason, 1.0, problem.n, problem.n)
+        data = kernel, X, names, problem.weights, Y, alphas, problem.intercept, choice
+        start = FittedRidge(*data, np.zeros((n, t)), np.zeros(t), None, route)
         used, distinct = start.numbers, np.unique(alphas)
         system = start.system(used)
         keep = keep and choice.name == "cholesky" and len(distinct) == 1 and len(used) <= _KEPT
@@ -143,18 +137,13 @@ class FittedRidge:
             route = replace(route, cancelled=max(route.cancelled, lost))
         found = replace(start, primal=primal, route=route)
         if keep:
-            found.known["systems"] = [(mine, solved)]
+            vars(found)["systems"] = [(mine, solved)]
         return found
 
     @cached_property
     def numbers(self) -> Array:
         """Rows that were trained on: those of positive weight."""
         return np.arange(len(self.targets)) if self.weights is None else np.flatnonzero(self.weights > 0)
-
-    @cached_property
-    def known(self) -> dict[str, Any]:
-        """What was worked out when it was first asked for; it may be cleared at any time, and is not pickled."""
-        return {}
 
     def rows(self, numbers: Array | None = None) -> Rows:
         """All training rows, or some of them: for a Gram matrix those rows and columns."""
@@ -214,9 +203,9 @@ class FittedRidge:
             return self.primal.copy()
         if not fixed and self.kernel.finite and self.kernel.count_features(self.rows()) is None:
             return np.asarray(self.kernel.feature_map(self.X).T @ self.dual)
-        if "weights" not in self.known:
-            self.known["weights"] = self._sum_features(what)
-        return np.array(self.known["weights"])
+        if "weights of features" not in vars(self):
+            vars(self)["weights of features"] = self._sum_features(what)
+        return np.array(vars(self)["weights of features"])
 
     @underflow_is_zero
     def _sum_features(self, what: str) -> Array:
@@ -240,30 +229,22 @@ class FittedRidge:
 
     # -- the Gaussian view, made when first asked for ---------------------------------------------
 
-    @property
+    @cached_property
     @underflow_is_zero
     def systems(self) -> list[tuple[Array, Penalized]]:
         """For each distinct alpha, its targets and the factored system."""
-        if "systems" not in self.known:
-            system, distinct = self.system(self.numbers), np.unique(self.alphas)
-            solver = "cholesky" if len(distinct) == 1 else "spectral"  # several alphas share one spectrum
-            solved = [(np.flatnonzero(self.alphas == alpha), system.at(float(alpha), solver)) for alpha in distinct]
-            self.known["systems"] = solved
-        found: list[tuple[Array, Penalized]] = self.known["systems"]
-        return found
+        system, distinct = self.system(self.numbers), np.unique(self.alphas)
+        solver = "cholesky" if len(distinct) == 1 else "spectral"  # several alphas share one spectrum
+        return [(np.flatnonzero(self.alphas == alpha), system.at(float(alpha), solver)) for alpha in distinct]
 
-    @property
+    @cached_property
     @underflow_is_zero
     def leave_outs(self) -> list[tuple[Array, LeaveOut]]:
         """For each distinct alpha its targets, and P of the rows that were trained on, from the factor that is there.
 
         What intervals, influence, effects and updates read, made when it is first asked for.
         """
-        if "leave outs" not in self.known:
-            parts = [(mine, solved, self.targets[np.ix_(self.numbers, mine)]) for mine, solved in self.systems]
-            self.known["leave outs"] = [(mine, leave_out_of(solved, Y)) for mine, solved, Y in parts]
-        found: list[tuple[Array, LeaveOut]] = self.known["leave outs"]
-        return found
+        return [(mine, leave_out_of(solved, self.targets[np.ix_(self.numbers, mine)])) for mine, solved in self.systems]
 
     def shares(self, rows: Rows) -> Iterator[tuple[Array, slice, Array]]:
         """For each distinct alpha and block of new rows: its targets, the block, the shares of Y in f as columns."""
@@ -329,12 +310,12 @@ def leave_out_of(solved: Penalized, Y: Array) -> LeaveOut:
         if solved.alpha > 0 or reached.sum() + system.intercept < system.n:
             return Explicit(solved, problem)
         U = U[:, reached]  # the model goes through every point; constants are not in the span of centred features
-        return Spectral(s[reached] ** 2, U, U * U, None, 0.0, replace(problem, intercept=False))
+        return Spectral(s[reached] ** 2, U, U * U, Gram(replace(problem, intercept=False)), 0.0)
     problem, inverse = Problem(Y, solved.root**2, solved.border is not None).subtract_mean(), solved.inverse
     if isinstance(inverse, Cholesky):
         return Inverted.of_factor(inverse, problem)
     U = inverse.spectrum.vectors
-    return Spectral(inverse.spectrum.values, U, U * U, None, inverse.alpha, problem)
+    return Spectral(inverse.spectrum.values, U, U * U, Gram(problem), inverse.alpha)
 
 
 def count_cancelled(diagonal: Array, dual: Array, Y: Array) -> float:

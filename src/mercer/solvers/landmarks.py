@@ -231,8 +231,7 @@ class Features:
     def of(kernel: Kernel, landmarks: Array, names: tuple[str, ...] | None = None) -> Features:
         """Features of these landmarks; those that tell nothing new are left out."""
         K = gram(kernel, Rows(landmarks, names))
-        if not np.isfinite(K).all():
-            raise InputError(sentence(f"Every value of {kernel!r}", "finite", "NaN or infinity", "Scale X."))
+        refuse_if(not np.isfinite(K).all(), f"Every value of {kernel!r}", "finite", "NaN or infinity", "Scale X.")
         factor, order, rank, _ = dpstrf(np.asfortranarray(K), lower=0, tol=_NOTHING_NEW * max(float(K.max()), 0.0))
         if not rank or not K.max() > 0:
             raise InputError(
@@ -278,8 +277,8 @@ class Features:
         """k(X, Z) c by tiles, for coefficients of all landmarks."""
         with np.errstate(over="ignore", invalid="ignore"):
             values = times(self.kernel, self.rows(X), self.rows(self.landmarks), coefficients)
-        if not np.isfinite(values).all():
-            raise InputError(sentence(f"Every value of {self.kernel!r}", "finite", "NaN or infinity", "Scale X."))
+        bad, what = not np.isfinite(values).all(), f"Every value of {self.kernel!r}"
+        refuse_if(bad, what, "finite", "NaN or infinity", "Scale X.")
         return values
 
     def constant(self, X: Array) -> Array:

@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import MercerError
 from mercer.kernels.tiles import blocks
 from mercer.runtime import promise
 from mercer.solvers.cholesky import (
     FEW,
     Cholesky,
+    Map,
     add_outer,
     equilibrium,
     estimated_condition,
@@ -41,18 +42,37 @@ from mercer.solvers.problem import Problem
 
 # Blocks of I - smoother with an eigenvalue below this are not to be divided by.
 _DEGENERATE = 1e-7
-# A condition number bounded by this is not worth estimating.
-_HARMLESS = 1e10
-# A share of a prediction that is not worth computing.
-_NOTHING = 1e-13
-# Sets up to this size are gathered and solved many at a time.
-_SMALL = 32
-_BATCH_BYTES = 32_000_000
+# A condition number that is not worth estimating, and a share of a prediction that is not worth computing.
+_HARMLESS, _NOTHING = 1e10, 1e-13
+# Sets up to this size are gathered and solved many at a time, in so many bytes.
+_SMALL, _BATCH_BYTES = 32, 32_000_000
 _RUNS = 4  # of consecutive rows, up to which a block is copied run by run
 
 
 class SingularError(ArithmeticError):
     """A is not positive definite: another route must be taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    """The matrix V K V of the rows with weight, and the regression that it belongs to.
+
+    Attributes
+    ----------
+    problem : Problem
+        Targets, weights and intercept.
+    K : ndarray of shape (n, n)
+        V K V; without it no prediction can be computed by itself.
+    new : ndarray of shape (n, m) or None
+        V k(X, x0) of rows of weight zero.
+    certified : bool
+        Whether K is known to have no negative eigenvalue, so that alpha bounds the smallest one.
+    """
+
+    problem: Problem
+    K: Array = field(default_factory=lambda: np.empty((0, 0)))
+    new: Array | None = None
+    certified: bool = False
 
 
 class LeaveOut:
@@ -195,7 +215,7 @@ class Dual(LeaveOut):
 
     Attributes
     ----------
-    K : ndarray of shape (n, n) or None
+    K : ndarray of shape (n, n)
         V K V, a reference; `predictions` need it.
     root : ndarray of shape (n,)
         V.
@@ -209,20 +229,19 @@ class Dual(LeaveOut):
         At least the largest eigenvalue of G, infinite where nobody asked.
     """
 
-    K: Array | None = None
+    K: Array
     root: Array
     b: Array
     b_terms: Array
     border: Border | None = None
     reach: float = math.inf
 
-    def set_solution(
-        self, problem: Problem, new: Array | None, solve: Callable[[Array], Array], least: float = 0.0
-    ) -> None:
+    def set_solution(self, system: Gram, solve: Map, least: float = 0.0) -> None:
         """a and b from G = `solve`; f and u at rows of weight zero, u = P V k(X, x0) + G h / h'G h.
 
         An intercept whose scale is not above `least` has no part in P.
         """
+        problem, new, self.K = system.problem, system.new, system.K
         t, root = problem.Y.shape[1], problem.root
         y = root[:, None] * problem.Y[problem.used_rows]
         self.root, self.b, self.b_terms, g = root, np.zeros(t), np.zeros(t), np.zeros(len(root))
@@ -266,12 +285,7 @@ class Dual(LeaveOut):
     def predictions(self, rows: Array, E: Array) -> Array:
         """(V K V)_S. times the coefficients without S, plus V times its intercept."""
         a, b = self.without(rows, E)
-        return np.asarray(self._rows_of_K(rows) @ a + self.root[rows, None] * b)
-
-    def _rows_of_K(self, rows: Array) -> Array:
-        if self.K is None:
-            raise MercerError("Internal error: held-out predictions need the kernel matrix.")
-        return np.asarray(self.K[rows])
+        return np.asarray(self.K[rows] @ a + self.root[rows, None] * b)
 
     def single_predictions(self, rows: Array, E: Array, base: Array | None = None) -> Array:
         """Predictions for many sets of one row each, beside `base`: P of the model without `base` serves all."""
@@ -285,7 +299,7 @@ class Dual(LeaveOut):
         found = np.empty(E.shape)
         for part in blocks(len(rows)):
             some, e = rows[part], E[part]
-            K = self._rows_of_K(some)
+            K = self.K[some]
             own = np.abs(K[np.arange(len(some)), some])
             K[:, base] = 0.0
             K[np.arange(len(some)), some] = 0.0
@@ -331,34 +345,20 @@ class Inverted(Dual):
 
     @staticmethod
     def of_matrix(
-        K: Array,
-        alpha: float,
-        problem: Problem,
-        new: Array | None = None,
-        *,
-        mirrored: bool = False,
-        largest: float | None = None,
-        certified: bool = False,
-        overwrite: bool = False,
+        system: Gram, alpha: float, *, mirrored: bool = False, largest: float | None = None, overwrite: bool = False
     ) -> Inverted:
         """From V K V, which is left as it is unless it may be overwritten.
 
         Parameters
         ----------
-        K : ndarray of shape (n, n)
-            V K V.
+        system : Gram
+            The matrix and its regression.
         alpha : float
             Added to the diagonal.
-        problem : Problem
-            Targets.
-        new : ndarray of shape (n, m) or None
-            V k(X, x0) of rows of weight zero.
         mirrored : bool, default=False
             Whether both triangles are needed.
         largest : float or None
             The largest eigenvalue of K, for the condition number; None leaves that at 1.
-        certified : bool, default=False
-            Whether K is known to have no negative eigenvalue, so that alpha bounds the smallest one.
         overwrite : bool, default=False
             Whether P takes the place of K; predictions of the rows left out need K.
 
@@ -367,17 +367,17 @@ class Inverted(Dual):
         SingularError
             Where K + alpha I is not positive definite.
         """
+        K = system.K
         n, P = len(K), K if overwrite else K.copy()
         P.flat[:: n + 1] += alpha
         exact, scale = exact_condition(P) if largest is not None and n <= FEW else None, equilibrium(P.diagonal())
         if not potrf(P):
             raise SingularError
         left = Inverted(P, mirrored=mirrored)
-        left.K, left.log_determinant = None if overwrite else K, 2.0 * float(np.log(np.diagonal(P)).sum())
-        solve = partial(solve_columns, P)
-        left.set_solution(problem, new, solve)
+        left.log_determinant, solve = 2.0 * float(np.log(np.diagonal(P)).sum()), partial(solve_columns, P)
+        left.set_solution(replace(system, K=K[:0]) if overwrite else system, solve)
         if largest is not None:
-            if exact is None and certified and largest < _HARMLESS * alpha:
+            if exact is None and system.certified and largest < _HARMLESS * alpha:
                 exact = (largest + alpha) / alpha
             left.condition = exact or estimated_condition(lambda v: K @ v + alpha * v, solve, scale)
             # Without a penalty to speak of, what is left of K may be rounding error long before that.
@@ -394,7 +394,7 @@ class Inverted(Dual):
         promise(8 * n * n, f"Leaving rows out of a model of {n} rows", "Use fewer rows.")
         left = Inverted(inverse.inverse(), mirrored=False)
         left.condition, left.multiple = inverse.condition(), inverse.alpha
-        left.set_solution(problem, None, inverse.solve)
+        left.set_solution(Gram(problem), inverse.solve)
         left.finish()
         return left
 
@@ -438,26 +438,13 @@ class Spectral(Dual):
         Eigenvalues and eigenvectors of V K V.
     U2 : ndarray
         U * U, shared between alphas.
-    K : ndarray of shape (n, n) or None
-        V K V, for predictions.
-    alpha, problem, new
+    system, alpha
         As for `Inverted.of_matrix`.
     whole : bool, default=False
         Whether all of P is formed at once, for sets that together cover more than the matrix.
     """
 
-    def __init__(
-        self,
-        d: Array,
-        U: Array,
-        U2: Array,
-        K: Array | None,
-        alpha: float,
-        problem: Problem,
-        new: Array | None = None,
-        *,
-        whole: bool = False,
-    ) -> None:
+    def __init__(self, d: Array, U: Array, U2: Array, system: Gram, alpha: float, *, whole: bool = False) -> None:
         n = len(d)
         shifted = d + alpha
         sizes = np.abs(shifted)
@@ -465,11 +452,11 @@ class Spectral(Dual):
         self.degenerate = not smallest > n * EPS * largest
         self.multiple = 1.0 if self.degenerate else alpha
         self.w = (sizes <= n * EPS * largest).astype(float) if self.degenerate else 1.0 / shifted
-        self.U, self.U2, self.K, self.reach = U, U2, K, 1.0 if self.degenerate else 1.0 / smallest
-        if new is not None and self.degenerate:
+        self.U, self.U2, self.reach = U, U2, 1.0 if self.degenerate else 1.0 / smallest
+        if system.new is not None and self.degenerate:
             raise SingularError
-        least = 1e-12 * float(problem.root @ problem.root) * self.degenerate
-        self.set_solution(problem, new, lambda B: U @ (self.w[:, None] * (U.T @ B)), least)
+        least = 1e-12 * float(system.problem.root @ system.problem.root) * self.degenerate
+        self.set_solution(system, lambda B: U @ (self.w[:, None] * (U.T @ B)), least)
         self.largest = float(np.abs(d).max(initial=0.0))
         self.condition = math.inf if self.degenerate else largest / smallest
         self.P: Array | None = None

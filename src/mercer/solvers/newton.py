@@ -58,10 +58,6 @@ class Curvature:
         """A x, of columns (n, 1) or (n, m)."""
         return self.root[:, None] * solve_columns(self.factor, self.root[:, None] * x)
 
-    def times_ones(self) -> Array:
-        """A H (n, 1, 1), H the column of an intercept."""
-        return self.apply(np.ones((len(self.root), 1)))[:, :, None]
-
     @cached_property
     def matrix(self) -> Array:
         """A in full (n, n)."""
@@ -115,12 +111,6 @@ class ClassCurvature:
         own = np.hstack([member.matrix @ x[:, [c]] for c, member in enumerate(self.members)])
         shared = solve_columns(self.total, own.sum(axis=1, keepdims=True))
         return np.asarray(own - np.hstack([member.matrix @ shared for member in self.members]))
-
-    def times_ones(self) -> Array:
-        """A H (n, classes, classes), H one column of ones for each class."""
-        count = len(self.members)
-        units = [np.repeat(np.eye(count)[[c]], len(self.K), axis=0) for c in range(count)]
-        return np.stack([self.apply(unit) for unit in units], axis=2)
 
     @cached_property
     def halves(self) -> list[tuple[Array, Array]]:
@@ -191,6 +181,11 @@ class Task:
             return ClassCurvature(self.K, found, self.weights, alpha)
         return Curvature(self.K, self.weights[:, None] * found, alpha)
 
+    def times_ones(self, system: Curvature | ClassCurvature, outputs: int) -> Array:
+        """A H (n, outputs, outputs), H one column of ones for each output."""
+        units = np.broadcast_to(np.eye(outputs)[:, None], (outputs, len(self.y), outputs))
+        return np.stack([system.apply(unit) for unit in units], axis=2)
+
     def pull(self, f: Array) -> Array:
         """g = -w l'(f)."""
         return -self.weights[:, None] * self.loss.slope(self.y, f)
@@ -255,7 +250,7 @@ class Task:
         """da, db and K da of (alpha I + V K) da + V H db = r with the sums of da minus `surplus`."""
         da, db = (r - system.apply(self.K @ r)) / system.alpha, np.zeros(r.shape[1])
         if self.intercept:
-            left = system.times_ones()
+            left = self.times_ones(system, r.shape[1])
             total = left.sum(axis=0)
             if np.abs(total).max() > 0:
                 db = np.linalg.lstsq(total, da.sum(axis=0) + surplus, rcond=_NULL)[0]
@@ -305,7 +300,7 @@ class Optimum:
         leverage = np.zeros(len(sets))
         sizes, outputs = np.array([len(rows) for rows in sets]), f.shape[1]
         if self.task.intercept:
-            left = system.times_ones()
+            left = self.task.times_ones(system, outputs)
             beyond = np.eye(outputs) - np.tensordot(self.task.K, left, axes=1)
             inverse = np.linalg.pinv(left.sum(axis=0), hermitian=True, rcond=_NULL)
         for size in np.unique(sizes[sizes > 0]).tolist():

@@ -20,7 +20,7 @@ from scipy.linalg.lapack import dpocon
 
 from mercer.data.checks import sizes
 from mercer.data.rows import Array, XLike
-from mercer.errors import InputError, sentence
+from mercer.errors import refuse_if
 from mercer.kernels.tiles import blocks
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite, potrf, potrs
 from mercer.solvers.dual import DualSolved, Solution
@@ -116,9 +116,8 @@ class PrimalSystem:
             if self.intercept:  # far from the origin the mean itself is rounded; what is left of it is taken off here
                 F -= (self.root**2 @ F) / self.total
         largest = np.maximum(F.max(axis=0, initial=0.0), -F.min(axis=0, initial=0.0))
-        if not (largest < _LARGEST).all():
-            must_be = "smaller than 1e150, so that their squares are finite"
-            raise InputError(sentence("Features", must_be, f"{largest.max():.3g}", "Scale the columns of X."))
+        must_be, got = "smaller than 1e150, so that their squares are finite", f"{largest.max(initial=0.0):.3g}"
+        refuse_if(not (largest < _LARGEST).all(), "Features", must_be, got, "Scale the columns of X.")
         F *= self.root[:, None]
         return np.asarray(F)
 
@@ -130,13 +129,11 @@ class PrimalSystem:
 
     def blocks(self) -> Iterator[tuple[slice, XLike]]:
         """F in parts: sparse if nothing is subtracted, a few thousand rows of a sparse table otherwise."""
-        if not self.sparse:
-            yield slice(None), self.weighted_features()
-        elif not self.intercept:
+        if self.sparse and not self.intercept:
             yield slice(None), self._sparse_features
-        else:
-            for rows in self._cuts():
-                yield rows, self.weighted_rows(rows)
+            return
+        for rows in self._cuts():
+            yield rows, self.weighted_rows(rows) if self.sparse else self.weighted_features()
 
     @cached_property
     def _sparse_features(self) -> XLike:
@@ -168,17 +165,14 @@ class PrimalSolved:
 
     def __init__(self, system: PrimalSystem, alpha: float) -> None:
         self.system, self.alpha, self.root = system, alpha, system.root
-        self.cholesky = self._factor_normal() if alpha > 0 else None
+        self.cholesky: Cholesky | None = None
+        if alpha > 0:
+            with suppress(NotPositiveDefinite):
+                factor = Cholesky(system.normal.copy(), alpha, system.reason)
+                self.cholesky = None if factor.condition() > _NORMAL_EQUATIONS else factor
         s = system.singular[1] if self.cholesky is None else np.empty(0)
         self.kept = s * s + alpha > 0
         self.inverse = np.divide(1.0, s * s + alpha, out=np.zeros_like(s), where=self.kept)
-
-    def _factor_normal(self) -> Cholesky | None:
-        """Cholesky factor of C; None where its condition is too large."""
-        with suppress(NotPositiveDefinite):
-            factor = Cholesky(self.system.normal.copy(), self.alpha, self.system.reason)
-            return None if factor.condition() > _NORMAL_EQUATIONS else factor
-        return None
 
     def solve(self, Y: Array) -> Solution:
         """Weights, intercept and the dual coefficients that belong to them."""
@@ -344,10 +338,11 @@ class Explicit(LeaveOut):
             if self.degenerate and self.Z.any(axis=0).sum() >= len(self.Z):
                 raise SingularError
         self.y = problem.root[:, None] * problem.Y
-        if self.Z is None:
+        if self.Z is not None:
+            self.a = np.asarray(self.y - self.Z @ (self.Z.T @ self.y))
+        else:
             found = solved.solve(problem.Y)
-            rest = problem.Y - (self.system.features @ found.primal + found.intercept)
-        self.a = np.asarray(self.y - self.Z @ (self.Z.T @ self.y) if self.Z is not None else self.root[:, None] * rest)
+            self.a = self.root[:, None] * (problem.Y - (self.system.features @ found.primal + found.intercept))
         unit = sizes(self.y)  # so that squares exist
         with np.errstate(divide="ignore", invalid="ignore"):  # digits that the difference has lost
             terms = np.linalg.norm(self.y / unit, axis=0)

@@ -105,23 +105,31 @@ def take_used(rows: Rows, problem: Problem) -> tuple[Rows, Problem]:
 class Loss:
     """A loss of one value f per row, as functions of arrays of targets y (n,) and values f (n, 1).
 
-    A subclass is its `rows` and two derivatives; `mean` turns f into a prediction on the scale of y.
+    A subclass is its `terms`; `mean` turns f into a prediction on the scale of y.
     """
 
     name: ClassVar[str]
     needs: ClassVar[str] = ""  # what targets must be; empty if every number will do
 
+    def terms(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
+        """l(y, f) of each row, dl/df, and d2l/df2, which is not negative (each n, 1)."""
+        raise NotImplementedError
+
+    def _term(self, number: int, y: Array, f: Array) -> Array:
+        with np.errstate(all="ignore"):  # losses of values far off may be infinite
+            return np.asarray(self.terms(y, f)[number])
+
     def rows(self, y: Array, f: Array) -> Array:
         """l(y, f) of each row (n,)."""
-        raise NotImplementedError
+        return self._term(0, y, f)[:, 0]
 
     def slope(self, y: Array, f: Array) -> Array:
         """dl/df (n, 1)."""
-        raise NotImplementedError
+        return self._term(1, y, f)
 
     def curvature(self, y: Array, f: Array) -> Array:
         """d2l/df2, not negative (n, 1)."""
-        raise NotImplementedError
+        return self._term(2, y, f)
 
     def mean(self, f: Array) -> Array:
         """Predictions on the scale of y."""
@@ -142,17 +150,10 @@ class Squared(Loss):
 
     name: ClassVar[str] = "squared"
 
-    def rows(self, y: Array, f: Array) -> Array:
-        """(y - f)^2 / 2."""
-        return np.asarray(0.5 * (y - f[:, 0]) ** 2)
-
-    def slope(self, y: Array, f: Array) -> Array:
-        """f - y."""
-        return f - y[:, None]
-
-    def curvature(self, y: Array, f: Array) -> Array:
-        """1."""
-        return np.ones_like(f)
+    def terms(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
+        """r^2 / 2 for r = f - y, r, and 1."""
+        r = f - y[:, None]
+        return 0.5 * r**2, r, np.ones_like(f)
 
 
 @dataclass(frozen=True)
@@ -168,18 +169,12 @@ class Huber(Loss):
     delta: float = 1.0
     name: ClassVar[str] = "huber"
 
-    def rows(self, y: Array, f: Array) -> Array:
-        """r^2 / 2 for |r| <= delta, and delta |r| - delta^2 / 2 beyond."""
-        size = np.abs(y - f[:, 0])
-        return np.asarray(np.where(size <= self.delta, 0.5 * size**2, self.delta * (size - 0.5 * self.delta)))
-
-    def slope(self, y: Array, f: Array) -> Array:
-        """f - y, clipped to delta."""
-        return np.asarray(np.clip(f - y[:, None], -self.delta, self.delta))
-
-    def curvature(self, y: Array, f: Array) -> Array:
-        """1 up to delta, and 0 beyond."""
-        return np.asarray(np.abs(f - y[:, None]) <= self.delta, dtype=np.float64)
+    def terms(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
+        """r^2 / 2 for |r| <= delta, and delta |r| - delta^2 / 2 beyond; r, clipped to delta; 1, and 0 beyond."""
+        r, d = f - y[:, None], self.delta
+        size = np.abs(r)
+        loss = np.where(size <= d, 0.5 * size**2, d * (size - 0.5 * d))
+        return loss, np.clip(r, -d, d), (size <= d).astype(np.float64)
 
     def constant(self, y: Array, weights: Array) -> Array:
         """The median."""
@@ -199,20 +194,10 @@ class Expectile(Loss):
     level: float = 0.5
     name: ClassVar[str] = "expectile"
 
-    def _weights(self, y: Array, f: Array) -> Array:
-        return np.where(f < y[:, None], self.level, 1.0 - self.level)
-
-    def rows(self, y: Array, f: Array) -> Array:
-        """Weighted squared errors."""
-        return np.asarray(self._weights(y, f)[:, 0] * (y - f[:, 0]) ** 2)
-
-    def slope(self, y: Array, f: Array) -> Array:
-        """Twice the weighted residual."""
-        return np.asarray(2.0 * self._weights(y, f) * (f - y[:, None]))
-
-    def curvature(self, y: Array, f: Array) -> Array:
-        """Twice the weight."""
-        return np.asarray(2.0 * self._weights(y, f))
+    def terms(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
+        """The weighted squared error, twice the weighted residual, and twice the weight."""
+        r, w = f - y[:, None], np.where(f < y[:, None], self.level, 1.0 - self.level)
+        return w * r**2, 2.0 * w * r, 2.0 * w
 
 
 @dataclass(frozen=True)
@@ -231,19 +216,12 @@ class Pinball(Loss):
     smoothing: float = 1e-3
     name: ClassVar[str] = "quantile"
 
-    def rows(self, y: Array, f: Array) -> Array:
-        """The smoothed pinball loss."""
-        r, h = y - f[:, 0], self.smoothing
-        inside = r**2 / (4.0 * h) + (self.level - 0.5) * r + 0.25 * h
-        return np.where(np.abs(r) < h, inside, np.maximum(self.level * r, (self.level - 1.0) * r))
-
-    def slope(self, y: Array, f: Array) -> Array:
-        """Minus the level above f, one minus the level below, linear in between."""
-        return np.asarray(0.5 - self.level - np.clip((y[:, None] - f) / (2.0 * self.smoothing), -0.5, 0.5))
-
-    def curvature(self, y: Array, f: Array) -> Array:
-        """1 / (2 smoothing) within it."""
-        return np.where(np.abs(y[:, None] - f) < self.smoothing, 0.5 / self.smoothing, 0.0)
+    def terms(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
+        """The smoothed loss; minus the level above f and one minus it below; 1 / (2 smoothing) in between."""
+        r, h, level = y[:, None] - f, self.smoothing, self.level
+        inside, near = r**2 / (4.0 * h) + (level - 0.5) * r + 0.25 * h, np.abs(r) < h
+        loss = np.where(near, inside, np.maximum(level * r, (level - 1.0) * r))
+        return loss, 0.5 - level - np.clip(r / (2.0 * h), -0.5, 0.5), np.where(near, 0.5 / h, 0.0)
 
     def constant(self, y: Array, weights: Array) -> Array:
         """The quantile of the targets."""
@@ -257,18 +235,10 @@ class Poisson(Loss):
     name: ClassVar[str] = "poisson"
     needs: ClassVar[str] = "non-negative numbers, not all of them 0"
 
-    def rows(self, y: Array, f: Array) -> Array:
-        """exp(f) - y f + y log y - y."""
-        logs = np.log(np.where(y > 0, y, 1.0))
-        return np.asarray(self.mean(f[:, 0]) - y * f[:, 0] + y * logs - y)
-
-    def slope(self, y: Array, f: Array) -> Array:
-        """exp(f) - y."""
-        return self.mean(f) - y[:, None]
-
-    def curvature(self, y: Array, f: Array) -> Array:
-        """exp(f)."""
-        return self.mean(f)
+    def terms(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
+        """exp(f) - y f + y log y - y, exp(f) - y, and exp(f)."""
+        y, mean = y[:, None], self.mean(f)
+        return mean - y * f + y * np.log(np.where(y > 0, y, 1.0)) - y, mean - y, mean
 
     def mean(self, f: Array) -> Array:
         """exp(f)."""
@@ -290,25 +260,14 @@ class Gamma(Poisson):
     name: ClassVar[str] = "gamma"
     needs: ClassVar[str] = "positive numbers"
 
-    def rows(self, y: Array, f: Array) -> Array:
-        """y exp(-f) + f - log y - 1."""
-        return np.asarray(self._ratio(y, f)[:, 0] + f[:, 0] - np.log(y) - 1.0)
-
-    def slope(self, y: Array, f: Array) -> Array:
-        """1 - y exp(-f)."""
-        return 1.0 - self._ratio(y, f)
-
-    def curvature(self, y: Array, f: Array) -> Array:
-        """y exp(-f)."""
-        return self._ratio(y, f)
+    def terms(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
+        """y exp(-f) + f - log y - 1, 1 - y exp(-f), and y exp(-f)."""
+        ratio = y[:, None] * np.exp(np.minimum(-f, _LARGEST))
+        return ratio + f - np.log(y[:, None]) - 1.0, 1.0 - ratio, ratio
 
     def fits(self, y: Array) -> bool:
         """Whether all targets are positive."""
         return bool((y > 0).all())
-
-    @staticmethod
-    def _ratio(y: Array, f: Array) -> Array:
-        return np.asarray(y[:, None] * np.exp(np.minimum(-f, _LARGEST)))
 
 
 @dataclass(frozen=True)
@@ -317,17 +276,10 @@ class Logistic(Loss):
 
     name: ClassVar[str] = "logistic"
 
-    def rows(self, y: Array, f: Array) -> Array:
-        """log(1 + exp(f)) - y f."""
-        return np.asarray(np.logaddexp(0.0, f[:, 0]) - y * f[:, 0])
-
-    def slope(self, y: Array, f: Array) -> Array:
-        """The probability less y."""
-        return np.asarray(expit(f) - y[:, None])
-
-    def curvature(self, y: Array, f: Array) -> Array:
-        """p (1 - p)."""
-        return np.asarray(expit(f) * expit(-f))
+    def terms(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
+        """log(1 + exp(f)) - y f, the probability p less y, and p (1 - p)."""
+        y, p = y[:, None], self.mean(f)
+        return np.logaddexp(0.0, f) - y * f, p - y, p * expit(-f)
 
     def mean(self, f: Array) -> Array:
         """The probability of label 1."""
@@ -354,20 +306,13 @@ class Softmax(Loss):
     classes: int = 3
     name: ClassVar[str] = "softmax"
 
-    def rows(self, y: Array, f: Array) -> Array:
-        """log sum exp(f) - f_y."""
-        largest = f.max(axis=1, keepdims=True)
-        return np.asarray(np.log(np.exp(f - largest).sum(axis=1)) + largest[:, 0] - f[np.arange(len(y)), y])
-
-    def slope(self, y: Array, f: Array) -> Array:
-        """Probabilities less the one-hot labels."""
-        found = softmax(f, axis=1)
-        found[np.arange(len(y)), y] -= 1.0
-        return np.asarray(found)
-
-    def curvature(self, y: Array, f: Array) -> Array:
-        """The probabilities."""
-        return np.asarray(softmax(f, axis=1))
+    def terms(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
+        """log sum exp(f) - f_y, the probabilities less the one-hot labels, and the probabilities."""
+        largest, p, own = f.max(axis=1, keepdims=True), self.mean(f), (np.arange(len(y)), y)
+        slope = p.copy()
+        slope[own] -= 1.0
+        loss = np.log(np.exp(f - largest).sum(axis=1)) + largest[:, 0] - f[own]
+        return loss[:, None], slope, p
 
     def mean(self, f: Array) -> Array:
         """The probabilities."""

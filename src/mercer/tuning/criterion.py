@@ -39,7 +39,7 @@ from mercer.kernels.stationary import Periodic, Stationary
 from mercer.kernels.tiles import gradient, gram
 from mercer.selection.candidate import weigh
 from mercer.solvers.cholesky import add_outer_pair, potrf, potrs
-from mercer.solvers.leave_out import Inverted, SingularError
+from mercer.solvers.leave_out import Gram, Inverted, SingularError
 from mercer.solvers.problem import Problem, take_rows
 
 OBJECTIVES = ("loo", "evidence")
@@ -117,7 +117,7 @@ class Criterion(Objective):
         if not np.isfinite(K).all():
             return _NOWHERE
         try:
-            left = Inverted.of_matrix(K, alpha, self.scaled, mirrored=True, overwrite=True)
+            left = Inverted.of_matrix(Gram(self.scaled, K), alpha, mirrored=True, overwrite=True)
         except SingularError:
             return _NOWHERE
         a = np.ascontiguousarray(left.a.T)

@@ -45,7 +45,7 @@ def per_column(kernel: Kernel, columns: int) -> Kernel:
         return kernel if np.ndim(kernel.width) else kernel.set_params(width=np.full(columns, float(kernel.width)))
     if isinstance(kernel, Mapped):
         return kernel
-    inner = kernel.base_width if isinstance(kernel, On) else columns
+    inner = len(kernel.keys) if isinstance(kernel, On) else columns
     members = {name: per_column(member, inner) for name, member in kernel.members().items()}
     return kernel.set_params(**members) if members else kernel
 

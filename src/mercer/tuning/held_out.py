@@ -20,7 +20,7 @@ from mercer.selection.ladders import resolve_alphas
 from mercer.selection.removals import Removals, label_numbers
 from mercer.solvers import DualSystem, PrimalSystem, choose
 from mercer.solvers.gram import times, training_matrix
-from mercer.solvers.leave_out import Inverted, SingularError
+from mercer.solvers.leave_out import Gram, Inverted, SingularError
 from mercer.solvers.problem import Loss, Problem, take_rows
 
 _LADDER_ROWS = 500  # a first alpha needs no more
@@ -147,7 +147,7 @@ class LeaveOutErrors:
 
     def _invert(self, alpha: float) -> Inverted | None:
         with suppress(SingularError):
-            return Inverted.of_matrix(self.K, alpha, self.problem, mirrored=True)
+            return Inverted.of_matrix(Gram(self.problem, self.K), alpha, mirrored=True)
         return None
 
     def _residuals_without(self, left: Inverted | None, sets: Sequence[Array] | None) -> Array:

@@ -21,7 +21,7 @@ from mercer.kernels import (
     Polynomial,
     Words,
 )
-from mercer.kernels.labels import Label
+from mercer.kernels.value import Label
 from refusals import refusal, tells
 
 X = np.array([[1.0, 2.0], [0.5, -1.0], [3.0, 0.0]])
