@@ -67,6 +67,7 @@ def weigh(matrix: Array, problem: Problem) -> Array:
     return matrix
 
 
+@dataclass(eq=False, repr=False)
 class Candidate:
     """One kernel on all rows: the matrices that every alpha shares, and the held-out predictions of each alpha.
 
@@ -94,27 +95,24 @@ class Candidate:
         every prediction is then computed by itself. Otherwise only those are that have lost digits.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        rows: Rows,
-        problem: Problem,
-        removals: Removals,
-        route: str,
-        *,
-        whole: bool = False,
-        sets: UsedSets | None = None,
-        errors_only: bool = False,
-        ranks: bool = False,
-    ) -> None:
-        self.kernel, self.rows, self.removals, self.route = kernel, rows, removals, route
-        self.whole, self.errors_only, self.ranks = whole, errors_only, ranks
-        self.sets = UsedSets(problem, removals) if sets is None else sets
+    kernel: Kernel
+    rows: Rows
+    problem: Problem
+    removals: Removals
+    route: str
+    whole: bool = False
+    sets: UsedSets | None = None
+    errors_only: bool = False
+    ranks: bool = False
+
+    def __post_init__(self) -> None:
+        kernel, rows, problem, removals = self.kernel, self.rows, self.problem, self.removals
+        self.used = self.sets or UsedSets(problem, removals)
         # targets in units of their size, so that no coefficient vanishes or overflows
         self.unit, self.targets = sizes(problem.Y), problem.Y.shape[1]
         self.problem = replace(problem, Y=problem.Y / self.unit)
         self._largest_target = np.abs(self.problem.Y).max(axis=0, initial=0.0)
-        if route == "primal":
+        if self.route == "primal":
             phi = np.asarray(kernel.features(rows), dtype=np.float64)
             # columns as they are have no rounding error; others have one of their size
             with np.errstate(over="ignore"):
@@ -143,7 +141,7 @@ class Candidate:
             what, must_be = f"Values of {self.kernel!r}", "so small that their sums are finite"
             refuse_if(not self.largest < np.inf, what, must_be, "larger ones", "Scale the columns of X.")
         error = self._kernel_error(K) if problem.labels else 1.0
-        self.rounding = Rounding(K, self.new, problem, self.removals, self.sets, error)
+        self.rounding = Rounding(K, self.new, problem, self.used, error)
         self.problem = replace(problem, Y=self.rounding.Y)
 
     def _kernel_error(self, K: Array) -> float:
@@ -184,8 +182,8 @@ class Candidate:
 
     @cached_property
     def _dual(self) -> Candidate:
-        data = self.kernel, self.rows, replace(self.problem, Y=self.problem.Y * self.unit), self.removals
-        return Candidate(*data, "spectral", sets=self.sets, errors_only=self.errors_only, ranks=self.ranks)
+        problem = replace(self.problem, Y=self.problem.Y * self.unit)
+        return replace(self, problem=problem, route="spectral", whole=False, sets=self.used)
 
     # -- closed forms ---------------------------------------------------------------------------------
 
@@ -194,7 +192,7 @@ class Candidate:
         with suppress(SingularError):
             if self.route == "spectral":
                 return self._read(Spectral(self.d, self.U, self.U2, *data, whole=self.whole), alpha)
-            certified, mirrored = self.kernel.verdict()[0] is True, self.sets.scattered or self.ranks
+            certified, mirrored = self.kernel.verdict()[0] is True, self.used.scattered or self.ranks
             left = Inverted.of_matrix(*data, mirrored=mirrored, largest=self.largest, certified=certified)
             return self._read(left, alpha)
         d, U = np.linalg.eigh(self.K)  # a system that is not positive definite has a spectrum all the same
@@ -204,7 +202,7 @@ class Candidate:
 
     def _read(self, left: LeaveOut, alpha: float) -> HeldOut:
         """Read the predictions of every removal from P; refit where P_SS is singular or larger than the rest."""
-        removals, sets = self.removals, self.sets
+        removals, sets = self.removals, self.used
         if isinstance(left, Dual):
             self.rounding.add_noise(left)
         values = np.zeros((len(removals.rows), self.problem.Y.shape[1]))
@@ -247,16 +245,16 @@ class Candidate:
     def _read_groups(self, left: LeaveOut, values: Array) -> set[int]:
         """Removals of one row beside another removal, from that one's factor. Returns which were read."""
         problem, removals, t, done = self.problem, self.removals, self.targets, set[int]()
-        for base, members in self.sets.groups.items():
+        for base, members in self.used.groups.items():
             rows = removals.rows[removals.starts[members]]
-            more = left.one_more(self.sets.rows[base], rows)
+            more = left.one_more(self.used.rows[base], rows)
             if more is None:
                 continue
             e, good = more
             found = problem.Y[rows] - e / problem.root[rows, None]
             small = np.flatnonzero(self._has_cancelled(found, left) & good)
             if len(small):
-                direct = left.single_predictions(rows[small], e[small, :t], self.sets.rows[base])
+                direct = left.single_predictions(rows[small], e[small, :t], self.used.rows[base])
                 found[small, :t] = direct / problem.root[rows[small], None]
             values[removals.starts[members]] = found
             done.update(np.array(members)[good].tolist())
@@ -274,7 +272,7 @@ class Candidate:
 
     def _read_sets(self, left: LeaveOut, E: dict[int, Array], alpha: float, values: Array) -> None:
         """Y - E at test rows with weight, f(x0) - u_S(x0)'E_S at the others; small ones by themselves."""
-        problem, removals, sets = self.problem, self.removals, self.sets
+        problem, removals, sets = self.problem, self.removals, self.used
         places = problem.place[removals.rows]
         for i, e in E.items():
             part, at = removals.part(i), sets.at[i]
@@ -299,10 +297,10 @@ class Candidate:
 
     def _direct(self, i: int, e: Array, left: LeaveOut, alpha: float) -> Array:
         """Predictions of removal i from the coefficients of the model without it, and not as differences from Y."""
-        problem, test, at, t = self.problem, self.removals.tests[i], self.sets.at[i], self.targets
+        problem, test, at, t = self.problem, self.removals.tests[i], self.used.at[i], self.targets
         if left.degenerate:
             return self.refit(i, alpha)[0][:, :t]
-        places, rows, direct = problem.place[test], self.sets.rows[i], np.empty((len(test), t))
+        places, rows, direct = problem.place[test], self.used.rows[i], np.empty((len(test), t))
         mine = places >= 0
         found = left.predictions(rows, e[:, :t])
         direct[mine] = (found if at is None else found[at]) / problem.root[places[mine], None]

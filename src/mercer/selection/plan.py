@@ -103,8 +103,8 @@ class SearchWork:
         Whether closed forms do not apply (weights that change with every split).
     more : ndarray of bool or False
         Which removals are another one and a single row besides, to be read from the factor of that other one.
-    refit : bool
-        Whether the best candidate is fitted on all rows at the end.
+    nested : bool
+        Whether all choices are repeated in outer folds; otherwise the best candidate is fitted on all rows at the end.
     kept : float
         Bytes of what is kept of every candidate until the end: scores, and held-out values.
     """
@@ -119,7 +119,7 @@ class SearchWork:
     threads: int = 1
     refit_only: bool = False
     more: Array | bool = False
-    refit: bool = True
+    nested: bool = False
     kept: float = 0.0
 
     @staticmethod
@@ -265,7 +265,7 @@ def _routes(work: SearchWork, rates: Rates) -> list[RouteCost]:
     calls = rates.start + 100 * rates.row * sets + (rates.call * steps + rates.row * tested) * candidates
     # Gram matrices, and the best candidate on all rows, half of whose time is its own matrix and refinement
     gram = work.kernels * n * n / rates.values
-    gram += 2 * (n**3 / 3 / rates.cholesky + n * n / rates.values) if work.refit else 0.0
+    gram += 2 * (n**3 / 3 / rates.cholesky + n * n / rates.values) if not work.nested else 0.0
     fits, largest = float((trains**3 / 3 + 2 * trains * work.tests).sum()), float(trains.max(initial=0))
     # twice: every training matrix is gathered and copied before it is factored
     seconds = gram + candidates * (2 * fits / rates.cholesky + 10 * rates.call * sets) + calls
