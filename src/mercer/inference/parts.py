@@ -65,10 +65,8 @@ class RidgePart:
         The map from the targets to the dual coefficients, and these.
     shares, constant : ndarray of shape (n,), float
         The map from the targets to the constant, and this.
-    residual, left : ndarray of shape (n,)
-        Leave-one-out residuals, and what the ridge leaves of its targets.
-    degrees : float
-        Effective degrees of freedom.
+    residual : ndarray of shape (n,)
+        Leave-one-out residuals.
     """
 
     kernel: Kernel
@@ -81,8 +79,6 @@ class RidgePart:
     shares: Array
     constant: float
     residual: Array
-    left: Array
-    degrees: float
 
     @property
     def rows(self) -> tuple[Rows, Rows]:
@@ -112,9 +108,9 @@ class RidgePart:
         return V, by**2
 
     @cached_property
-    def closed_form(self) -> Array | None:
-        """V_ij P_ij of the closed forms; None without these."""
-        return None if self.radial is None else self.radial[0] * self.P
+    def closed_form(self) -> Array:
+        """V_ij P_ij of the closed forms, of parts that are radial."""
+        return np.asarray(0.0 if self.radial is None else self.radial[0] * self.P)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,8 +218,9 @@ def as_sum(model: Estimator, X: XLike, of: str) -> WeightedSum:
         at, Z = at - middle, Z - middle
         changes = [recentre(change, middle) for change in changes]
     parts = [_part(weight * scale, each, Z, at, moved=moved) for weight, each in zip(weights, fitted, strict=True)]
-    degrees = sum(weight * part.degrees for weight, part in zip(weights, parts, strict=True))
-    residuals = sum(weight * part.left for weight, part in zip(weights, parts, strict=True))
+    pairs = [(weight, each.leave_outs[0][1]) for weight, each in zip(weights, fitted, strict=True)]
+    degrees = sum(weight * (n - left.multiple * float(left.diagonal().sum())) for weight, left in pairs)
+    residuals = sum(weight * (left.multiple * left.a[:, 0]) for weight, left in pairs)
     residuals += (1.0 - sum(weights)) * first.targets[:, 0]
     return WeightedSum(parts, start, own, residuals, float(degrees), columns, changes, link)
 
@@ -320,10 +317,8 @@ def _part(weight: float, fitted: FittedRidge, Z: Array, at: Array, *, moved: boo
         rows = Rows(Z, fitted.names)
         values = fitted.values(fitted.rows()) - times(fitted.kernel, rows, rows, np.ascontiguousarray(a[:, None]))
         constant = float(values.mean())
-    diagonal, rest = left.diagonal(), left.multiple * left.a[:, 0]
-    degrees = len(Z) - left.multiple * float(diagonal.sum())
-    residual = left.a[:, 0] / diagonal
-    return RidgePart(fitted.kernel, Z, at, fitted.names, weight, P, a, shares, constant, residual, rest, degrees)
+    residual = left.a[:, 0] / left.diagonal()
+    return RidgePart(fitted.kernel, Z, at, fitted.names, weight, P, a, shares, constant, residual)
 
 
 def refuse_few_digits(fitted: FittedRidge, left: LeaveOut, what: str, lost: float = 1.0) -> None:
