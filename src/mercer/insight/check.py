@@ -118,11 +118,8 @@ def check_mercer(
     invalid = precision is not None and not (is_real(precision) and 0 <= precision < 1)
     refuse_if(invalid, "precision of check_mercer", "a number from 0 to below 1", repr(precision))
     if not isinstance(kernel_or_matrix, Kernel):
-        if X is not None:
-            raise InputError(
-                "X must be None when a matrix is checked; got a matrix and X. To check a kernel on rows, use "
-                "check_mercer(kernel, X)."
-            )
+        way_out = "To check a kernel on rows, use check_mercer(kernel, X)."
+        refuse_if(X is not None, "X", "None when a matrix is checked", "a matrix and X", way_out)
         K, own = as_matrix(kernel_or_matrix)
         return _measure(K, own if precision is None else float(precision), "K", None, None)
     if X is not None:

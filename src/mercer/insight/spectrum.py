@@ -162,19 +162,16 @@ class Repair(Shown):
         n, one = len(self.vectors), self.negative == 1
         if not self.negative:
             return f"Nothing to repair: of {n} eigenvalues none is negative beyond rounding."
-        new = "Values for new rows need the same transform: report.apply(K_new)."
-        if self.method == "shift":
-            done = f"shift lifted all by {self.added:.4g}"
-            new = "Values for new rows stay as they are: only the diagonal grows, the same as so much more alpha."
-        elif self.method == "clip":
-            done = f"clip set {'it' if one else 'them'} to 0"
-        else:
-            done = f"flip changed {'its sign' if one else 'their signs'}"
-        were = "was" if one else "were"
-        return (
-            f"{self.negative} of {n} eigenvalues {were} negative, the smallest {self.smallest:.4g}; {done}.\n"
-            f"K changed by {100 * self.change:.3g} % in Frobenius norm.\n{new}"
-        )
+        done = {
+            "shift": f"lifted all by {self.added:.4g}",
+            "clip": f"set {'it' if one else 'them'} to 0",
+            "flip": f"changed {'its sign' if one else 'their signs'}",
+        }[self.method]
+        new = "stay as they are: only the diagonal grows, the same as so much more alpha."
+        new = new if self.method == "shift" else "need the same transform: report.apply(K_new)."
+        were = f"{'was' if one else 'were'} negative, the smallest {self.smallest:.4g}"
+        changed = f"K changed by {100 * self.change:.3g} % in Frobenius norm.\nValues for new rows {new}"
+        return f"{self.negative} of {n} eigenvalues {were}; {self.method} {done}.\n{changed}"
 
 
 @overload
@@ -230,9 +227,8 @@ def repair(K: XLike, method: str = "clip", *, return_report: bool = False) -> Ar
     Values for new rows stay as they are: only the diagonal grows, the same as so much more alpha.
     """
     if method not in _TIMES:
-        raise InputError(
-            sentence("method of repair", "'clip', 'flip' or 'shift'", repr(method), nearest(str(method), _TIMES))
-        )
+        hint = nearest(str(method), _TIMES)
+        raise InputError(sentence("method of repair", "'clip', 'flip' or 'shift'", repr(method), hint))
     table, precision = as_matrix(K)
     gap, (i, j) = worst_asymmetry(table)
     if gap > ASYMMETRY * float(np.abs(table).max()):
