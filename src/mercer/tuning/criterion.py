@@ -187,34 +187,26 @@ class Distances:
     """
 
     def __init__(self, Z: Array, share: Sequence[int], *, squared: bool) -> None:
+        from scipy.spatial.distance import cdist, pdist, squareform
+
         n = len(Z)
         self.first, self.group = np.unique(np.asarray(share), return_index=True, return_inverse=True)[1:]
         self.starts = np.concatenate([[0], np.cumsum(np.arange(n - 1, -1, -1))])  # pairs of row i begin at starts[i]
+        kind = "sqeuclidean" if squared else "cityblock"
         self.values = np.empty((len(self.first), self.starts[-1]))
-        size = np.bincount(self.group)
-        alone, together = self.first[size == 1], np.flatnonzero(size > 1)
-        columns = np.ascontiguousarray(Z.T[alone])
-        for i in range(n - 1):
-            step = columns[:, i + 1 :] - columns[:, i : i + 1]
-            np.square(step, out=step) if squared else np.abs(step, out=step)
-            self.values[size == 1, self.starts[i] : self.starts[i + 1]] = step
-        for group in together:
-            table, codes = _by_code(Z[:, self.group == group], squared=squared)
-            for i in range(n - 1):
-                self.values[group, self.starts[i] : self.starts[i + 1]] = table[codes[i], codes[i + 1 :]]
+        for group, values in enumerate(self.values):
+            columns = Z[:, self.group == group]
+            if columns.shape[1] == 1:
+                values[:] = pdist(columns, kind)
+                continue
+            # of the distinct rows: a category has few, however many its columns
+            distinct, codes = np.unique(columns, axis=0, return_inverse=True)
+            values[:] = squareform(cdist(distinct, distinct, kind)[np.ix_(codes.ravel(), codes.ravel())], checks=False)
         self.total = self.values.sum(axis=0)[None] if len(self.first) > 1 else self.values
         # rows cut so that each part has about _CHUNK pairs
         ends = np.searchsorted(self.starts, np.arange(_CHUNK, self.starts[-1] + _CHUNK, _CHUNK))
         cuts = np.unique(np.concatenate([[0], np.minimum(ends, n)]))
         self.parts = list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
-
-
-def _by_code(Z: Array, *, squared: bool) -> tuple[Array, Array]:
-    """Distances of the distinct rows, and which of them each row is: a category has few, however many its columns."""
-    from scipy.spatial.distance import cdist
-
-    distinct, codes = np.unique(Z, axis=0, return_inverse=True)
-    return cdist(distinct, distinct, "sqeuclidean" if squared else "cityblock"), codes.ravel()
 
 
 def _require_stationary(kernel: Kernel) -> Stationary:
