@@ -31,7 +31,6 @@ from mercer.runtime.progress import Progress
 from mercer.selection.scoring import resolve_scoring
 from mercer.solvers.landmarks import Features
 from mercer.tuning.committee import (
-    LOCAL,
     Committee,
     Member,
     TrainingTable,
@@ -152,7 +151,7 @@ def _choose_kernels(table: TrainingTable, rng: np.random.Generator, verbose: int
 
     At most one of each sort: of absolute differences, rough, smooth. Kernels of one sort make the same errors.
     """
-    ends = tune_metrics(table, LOCAL, rng)
+    ends = tune_metrics(table, rng)
     cells_of = CellSizes(_SYSTEMS[0] // 4, _SYSTEMS[0], mix=1).by_metric(table.rows, table.problem.subtract_mean())
     scoring = resolve_scoring(None, classifier=False)
     candidates = LocalCandidates(cells_of, table.problem.Y, scoring, None, int(rng.integers(2**31)), verbose)

@@ -150,26 +150,22 @@ class WeightedSum:
 
 def kernel_change(part: RidgePart, item: Item) -> Array:
     """What the changes do to k(x, z) for every row x of `part.at` and z of `part.Z`."""
-    if len(item) == 1 and item[0].direction is not None:
-        return _along(part, item[0].places, item[0].direction)
+    if len(item) == 1 and item[0].direction is not None:  # one of its own for every row x
+        places, direction = item[0].places, item[0].direction
+        if part.radial is None:
+            slopes = zip(places.tolist(), direction.T, strict=True)
+            return np.asarray(sum(by[:, None] * part.kernel.derivative(*part.rows, (place,)) for place, by in slopes))
+        V, factor = part.radial
+        by, middle = direction * factor[places], part.Z[:, places].mean(axis=0)
+        own = np.einsum("ij,ij->i", by, part.at[:, places] - middle)
+        return np.asarray(V * (own[:, None] - by @ (part.Z[:, places] - middle).T))
     cells = tuple(change for change in item if change.ends is not None)
     columns = tuple(int(change.places[0]) for change in item if change.ends is None)
     if len(columns) == 1 and not cells and part.radial is not None:
-        (place,), (V, by) = columns, part.radial
-        return np.asarray(V * (by[place] * np.subtract.outer(part.at[:, place], part.Z[:, place])))
+        (place,), (V, factor) = columns, part.radial
+        return np.asarray(V * (factor[place] * np.subtract.outer(part.at[:, place], part.Z[:, place])))
     ends = ((c, replace(part, at=rows)) for c, rows in stencil(part, cells, []))
     return np.asarray(sum(c * (end.kernel.derivative(*end.rows, columns) if columns else end.K) for c, end in ends))
-
-
-def _along(part: RidgePart, places: Array, direction: Array) -> Array:
-    """The derivative of k(x, z) along a direction of its own for every row x."""
-    if part.radial is None:
-        pairs = zip(places.tolist(), direction.T, strict=True)
-        return np.asarray(sum(by[:, None] * part.kernel.derivative(*part.rows, (place,)) for place, by in pairs))
-    V, factor = part.radial
-    by, middle = direction * factor[places], part.Z[:, places].mean(axis=0)
-    own = np.einsum("ij,ij->i", by, part.at[:, places] - middle)
-    return np.asarray(V * (own[:, None] - by @ (part.Z[:, places] - middle).T))
 
 
 def stencil(part: RidgePart, item: Item, kernels: list[Kernel]) -> list[tuple[float, Array]]:

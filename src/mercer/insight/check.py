@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, product
@@ -200,12 +201,11 @@ def _widths(columns: Any) -> list[int]:
 
 def _generator(random_state: Seed) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31 - 1))
-    try:
+        random_state = random_state.randint(2**31 - 1)
+    with suppress(TypeError, ValueError):
         return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        must_be = "a non-negative integer, a generator or None"
-        raise InputError(sentence("random_state of check_mercer", must_be, repr(random_state))) from None
+    must_be = "a non-negative integer, a generator or None"
+    raise InputError(sentence("random_state of check_mercer", must_be, repr(random_state)))
 
 
 # A function of the user's may lose half of its digits; what it shows beyond that is no rounding.
@@ -214,12 +214,10 @@ PRECISION = 1e-9
 _LARGE = 100.0
 _CHANGE = 1e-4
 _SCALES = (1.0, 0.3, 3.0, 0.1, 10.0, 1e-3, 1e3, 1e-8, 1e8)
-_DRAWS, _CLIMBS, _STEPS = 60, 6, 80
+_DRAWS, _STEPS = 60, 80
 
 
-def search(
-    kernel: Kernel, columns: Sequence[int], rng: np.random.Generator, climbs: int = _CLIMBS
-) -> CounterexampleSearch:
+def search(kernel: Kernel, columns: Sequence[int], rng: np.random.Generator, climbs: int = 6) -> CounterexampleSearch:
     """Try simple tables, then draw some, then climb down from the most promising ones, so many for each width."""
     found = CounterexampleSearch(kernel, rng)
     for tables in (_simple, partial(_random_tables, rng)):

@@ -110,17 +110,13 @@ def noise_estimate(X: XLike, y: YLike, estimator: Estimator = None, *, sample_we
         how = "the residuals of the best candidate of a search, selected with the same y"
     must_be = "KernelRidge, KernelRidgeCV, a Pipeline that ends in one, or None"
     refuse_if(not is_smoother(estimator), "The estimator of noise_estimate", must_be, type(estimator).__name__)
-    return _residual(estimator, X, targets, sample_weight, how)
-
-
-def _residual(estimator: Estimator, X: XLike, y: Array, sample_weight: PerRow, how: str) -> NoiseEstimate:
-    """Residual sum of squares over its expectation in units of the noise variance, where the fit has no bias."""
-    model = smoother(estimator, X, y, None, sample_weight)
+    # residual sum of squares over its expectation in units of the noise variance, where the fit has no bias
+    model = smoother(estimator, X, targets, None, sample_weight)
     used, rows = model.fitted_.numbers, model.check_rows(X)
     degrees = float(len(used))
     for _, part, S in model.fitted_.shares(Rows(rows.values[used], rows.names)):
         degrees += float(np.vdot(S, S)) - 2.0 * float(S[part].diagonal().sum())
-    rest = (y - model.predict(X))[used]
+    rest = (targets - model.predict(X))[used]
     what = "The residual degrees of freedom, n - tr(2S - SS') with predictions S y,"
     way_out = "The model interpolates the targets: use a larger alpha."
     refuse_if(degrees < 1e-6 * len(used), what, "positive", f"{degrees:.2g}", way_out)

@@ -160,11 +160,6 @@ class Truth:
     weights: Array | None = None
 
     @cached_property
-    def tested_y(self) -> Array:
-        """y of every tested row, one test set after the other."""
-        return np.asarray(self.y[self.removals.rows])
-
-    @cached_property
     def present(self) -> Array | None:
         """For each tested row, which classes its model was trained on."""
         fits = self.removals if self.fits is None else self.fits
@@ -216,11 +211,6 @@ class Scoring:
     needs_many: bool = False
     weighted: bool = False
 
-    @property
-    def of_rows(self) -> bool:
-        """Whether the score of a test set is the mean of those of its rows, whatever the sets."""
-        return self.quick in MEANS_OF_ROWS
-
     def pools(self, counts: Array) -> bool:
         """Whether test sets of these many rows are scored as one."""
         return self.pooled and bool((counts == 1).all())
@@ -234,7 +224,7 @@ class Scoring:
         `failures` a test set that the score refuses gets NaN, too, and the reasons are put there; otherwise a warning
         tells them.
         """
-        y, outcome = truth.tested_y, truth.outcome(values)
+        y, outcome = truth.y[truth.removals.rows], truth.outcome(values)
         if self.quick is not None:
             labels = self.quick is accuracy or truth.classes is not None
             y, p = self._columns(y, outcome if labels else values)
@@ -266,7 +256,7 @@ class Scoring:
             warn(f"Some scores are NaN: {self.name} is not defined for a test set of one row. {_LARGER}", MercerWarning)
             return float("nan")
         if self.quick is None:
-            return self._one(y, outcome, outcome.reshape(len(y), -1), None)
+            return self._one(y, outcome, outcome.reshape(len(y), -1), None, None)
         everything = Removals([np.empty(0, dtype=np.intp)], [np.arange(len(y))])
         return float(self.quick(*self._columns(y, outcome), everything).mean())
 
@@ -293,9 +283,7 @@ class Scoring:
                 failures.append(str(problem))
         return scores
 
-    def _one(
-        self, y: Array, outcome: Array, values: Array, classes: Classes | None, weights: Array | None = None
-    ) -> float:
+    def _one(self, y: Array, outcome: Array, values: Array, classes: Classes | None, weights: Array | None) -> float:
         """The score of one test set; what is handed out are copies, since a loss may work in place."""
         y, outcome, values = y.copy(), outcome.copy(), values.copy()
         if self.needs_many and y.dtype.kind == "f":  # shares of a variance, in which the unit of y does not count

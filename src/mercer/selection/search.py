@@ -24,7 +24,7 @@ from mercer.runtime.progress import Progress
 from mercer.selection.candidate import Candidate, HeldOut
 from mercer.selection.plan import KEPT, SCORE_BYTES, Plan, Rates, SearchWork, plan
 from mercer.selection.removals import NestedSets, Removals, UsedSets
-from mercer.selection.scoring import Classes, Scoring, Truth, accuracy
+from mercer.selection.scoring import MEANS_OF_ROWS, Classes, Scoring, Truth, accuracy
 from mercer.selection.table import SearchTable, Winner
 from mercer.solvers.problem import Problem, take_rows
 
@@ -220,7 +220,7 @@ class Search:
 
     def _score(self, table: SearchTable, k: int, a: int, held_out: HeldOut) -> None:
         scores = self.score_values(self.scored_truth, held_out.values)
-        if self.scoring.of_rows and not self.pool_only:  # the pooled score is the mean over rows
+        if self.scoring.quick in MEANS_OF_ROWS and not self.pool_only:  # the pooled score is the mean over rows
             counts = self.removals.counts[:, None]
             pooled = (counts * scores).sum(axis=0) / counts.sum()
         else:
@@ -236,11 +236,6 @@ class Search:
     def truth_of(self, removals: Removals, fits: Removals | None = None) -> Truth:
         """What held-out values at these test sets are held against."""
         return Truth(self.y, removals, self.classes, fits, self.problem.centre, self.sample_weight)
-
-    @cached_property
-    def truth(self) -> Truth:
-        """The test rows of every split."""
-        return self.truth_of(self.removals)
 
     @cached_property
     def pooled_truth(self) -> Truth:
@@ -276,10 +271,10 @@ class Search:
         worst = max(held_out.condition for held_out in found.values())
         return np.stack([found[alpha].values[:, t] for t, alpha in enumerate(alphas)], axis=1), worst
 
-    @property
+    @cached_property
     def scored_truth(self) -> Truth:
         """The test rows as they are scored: of every split, or all of a repeat where one row has no score."""
-        return self.pooled_truth if self.pool_only else self.truth
+        return self.pooled_truth if self.pool_only else self.truth_of(self.removals)
 
     def baseline(self) -> float:
         """Mean score of predicting the mean (the most common label) of each training part; NaN where it has none."""
@@ -306,7 +301,7 @@ class Search:
         if self.classes is None:
             numbers = self.by_repeat(values)
             return numbers[:, :, 0] if self.y.ndim == 1 else numbers
-        labels = self.truth.outcome(values)
+        labels = self.scored_truth.outcome(values)
         result = np.full((len(self.folds.repeats), self.folds.n), None, dtype=object)
         result[self._tested_places] = labels
         whole = all(label is not None for label in result.ravel())

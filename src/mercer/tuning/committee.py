@@ -347,24 +347,22 @@ def tune_recipe(
     return best
 
 
-def tune_metrics(
-    table: TrainingTable, recipes: Sequence[Recipe], rng: np.random.Generator
-) -> list[tuple[Recipe, Descent]]:
-    """Recipes with where they ended, best first: tuned on a few hundred rows, then on up to three draws of 1200 rows.
+def tune_metrics(table: TrainingTable, rng: np.random.Generator) -> list[tuple[Recipe, Descent]]:
+    """Metrics of cells with where they ended, best first: tuned on a few hundred rows, then on draws of 1200 rows.
 
     On the few rows every recipe has several starts; one that ends far behind begins again at the widths of the best.
-    Each draw begins where the one before ended, so that all are in one valley. Widths differ from draw to draw; their
-    geometric means predict better than any of them. Recipes that are far behind after the first draw are left out.
+    Each of up to three draws begins where the one before ended, so that all are in one valley. Widths differ from draw
+    to draw; their geometric means predict better than any of them. Recipes that are far behind after the first draw are
+    left out.
     """
     n, columns = len(table.rows), table.rows.width
     most = min(_TUNED_ON, most_rows(table.share))
     first, count = min(max(_FIRST, _BY_COLUMN * columns), most), min(_DRAWS, max(1, n // _ROWS_PER_DRAW))
-    few, *draws = (
-        table.part(np.sort(rng.permutation(n)[:size])).criterion(3, rng) for size in (first, *[most] * count)
-    )
+    parts = (table.part(np.sort(rng.permutation(n)[:size])) for size in (first, *[most] * count))
+    few, *draws = (part.criterion(3, rng) for part in parts)
     sensible = widths_by_sensitivity(few)
-    begun = run(lambda recipe: tune_recipe(few, recipe, None, sensible, _STEPS), recipes)
-    ends = {recipe.name: [end] for recipe, end in zip(recipes, begun, strict=True)}
+    begun = run(lambda recipe: tune_recipe(few, recipe, None, sensible, _STEPS), LOCAL)
+    ends = {recipe.name: [end] for recipe, end in zip(LOCAL, begun, strict=True)}
     best = min(begun, key=_value)
 
     def begin_again(recipe: Recipe) -> None:
@@ -378,10 +376,10 @@ def tune_metrics(
         for draw in draws[len(mine) - 1 :][: None if len(mine) > 1 else 1]:
             mine.append(_go_down(draw, mine[-1], _STEPS // 2, math.inf))
 
-    run(begin_again, [recipe for recipe in recipes if ends[recipe.name][0].value > best.value + _BEHIND])
-    run(go_on, recipes)
+    run(begin_again, [recipe for recipe in LOCAL if ends[recipe.name][0].value > best.value + _BEHIND])
+    run(go_on, LOCAL)
     least = min(mine[1].value for mine in ends.values())
-    near = [recipe for recipe in recipes if ends[recipe.name][1].value <= least + _FAR_BEHIND]
+    near = [recipe for recipe in LOCAL if ends[recipe.name][1].value <= least + _FAR_BEHIND]
     run(go_on, near)
     found = []
     for recipe in near:

@@ -209,12 +209,6 @@ class Distances:
         self.parts = list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
 
 
-def _require_stationary(kernel: Kernel) -> Stationary:
-    if not isinstance(kernel, Stationary) or isinstance(kernel, Periodic):
-        raise MercerError(f"Internal error: the held-out criterion does not know {kernel!r}.")
-    return kernel
-
-
 class HeldOutCriterion(Objective):
     """Log of the mean squared error over held-out folds; a criterion for `descend`.
 
@@ -280,8 +274,11 @@ class HeldOutCriterion(Objective):
             return np.add(*map(self._gram, kernel.members().values()))
         if isinstance(kernel, Scaled):
             return kernel.factor * self._gram(kernel.base)
-        Z = self.rows.dense()
-        return Z @ Z.T if isinstance(kernel, Linear) else self._matrix(_require_stationary(kernel))[0]
+        if isinstance(kernel, Linear):
+            return self.rows.dense() @ self.rows.dense().T
+        if not isinstance(kernel, Stationary) or isinstance(kernel, Periodic):
+            raise MercerError(f"Internal error: the held-out criterion does not know {kernel!r}.")
+        return self._matrix(kernel)[0]
 
     def _matrix(self, kernel: Stationary) -> tuple[Array, Array]:
         """The upper triangle of K, and minus p times the slope of the profile by pair of rows."""
@@ -307,7 +304,7 @@ class HeldOutCriterion(Objective):
     def _at(self, kernel: Kernel, alpha: float, *, slopes: bool) -> Point:
         if not isinstance(kernel, Stationary):  # of which only alpha is chosen
             return Point(self._value(self._folds(self._gram(kernel), alpha, slopes=False)))
-        (held, pairs, by), n = self._pairs(_require_stationary(kernel)), len(self.w)
+        (held, pairs, by), n = self._pairs(kernel), len(self.w)
         K, B = self._matrix(kernel)
         found = self._folds(K, alpha, slopes=slopes)
         value = self._value(found)
