@@ -185,21 +185,16 @@ def resolve_alphas(alphas: AlphaLike, kernels: Sequence[Kernel], rows: Rows, n: 
 
     `n`: how many rows there are, where `rows` are but a sample of them.
     """
-    if alphas is None:
-        return _alpha_ladder(kernels, rows, len(rows) if n is None else n)
-    given = np.empty(0)
-    with suppress(TypeError, ValueError):
-        given = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-    invalid = given.ndim != 1 or not given.size or not (np.isfinite(given) & (given >= 0)).all()
-    way_out = "Use numbers such as 0.01, 0.1 and 1."
-    refuse_if(invalid, "alphas", "finite, non-negative numbers", repr(alphas), way_out)
-    return given
-
-
-def _alpha_ladder(kernels: Sequence[Kernel], rows: Rows, n: int) -> Array:
-    """From a penalty that leaves about one degree of freedom down to one that hardly penalizes."""
-    sample = _sample(rows)
-    largest, typical = [], []
+    if alphas is not None:
+        given = np.empty(0)
+        with suppress(TypeError, ValueError):
+            given = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+        invalid = given.ndim != 1 or not given.size or not (np.isfinite(given) & (given >= 0)).all()
+        way_out = "Use numbers such as 0.01, 0.1 and 1."
+        refuse_if(invalid, "alphas", "finite, non-negative numbers", repr(alphas), way_out)
+        return given
+    sample, largest, typical = _sample(rows), [], []
+    n = len(rows) if n is None else n
     for kernel in kernels:
         if kernel.kind == "gram":
             part = np.linspace(0, len(rows) - 1, len(sample)).astype(int)
@@ -208,6 +203,7 @@ def _alpha_ladder(kernels: Sequence[Kernel], rows: Rows, n: int) -> Array:
             K = gram(kernel, sample)
         largest.append(largest_eigenvalue(K.__matmul__, rich_start(len(K)), steps=30) * n / len(sample))
         typical.append(float(np.mean(np.diagonal(K))))
+    # from a penalty that leaves about one degree of freedom down to one that hardly penalizes
     top = max(*largest, 1e-12)
     bottom = max(1e-7 * float(np.median(typical)), 1e-13 * top)
     return round_rungs(np.geomspace(bottom, max(top, 100 * bottom), _ALPHAS))

@@ -315,7 +315,7 @@ def _go_down(criterion: HeldOutCriterion, start: Step, steps: int, deadline: flo
         alphas = _LINEAR_ALPHAS if isinstance(kernel, Linear) else [alpha * 10.0 ** (k / 2) for k in range(-4, 5)]
         alpha, value = criterion.best_alpha(kernel, alphas)
         return Descent(value, kernel, alpha, "converged", [], [], len(alphas))
-    return descend(criterion, kernel, alpha, share=criterion.share, steps=steps, deadline=deadline, gain=gain)
+    return descend(criterion, kernel, alpha, steps=steps, deadline=deadline, gain=gain)
 
 
 def tune_recipe(

@@ -27,6 +27,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 
@@ -43,6 +44,7 @@ from mercer.solvers.leave_out import Inverted, SingularError
 from mercer.solvers.problem import Problem, take_rows
 
 OBJECTIVES = ("loo", "evidence")
+Bounds: TypeAlias = dict[str, tuple[float, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +71,20 @@ _NOWHERE = Point(math.inf)
 
 
 class Objective:
-    """A criterion of some rows; `shift` is what the size of the targets adds to every value."""
+    """A criterion of some rows; `shift` is what the size of the targets adds to every value.
+
+    Attributes
+    ----------
+    share : sequence of int or None
+        Columns of one number share a width.
+    bounds : dict or None
+        Lowest and highest value by parameter name ("alpha" is one).
+    """
 
     rows: Rows
     shift: float
+    share: Sequence[int] | None = None
+    bounds: Bounds | None = None
 
     def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
         """The criterion, and how it changes; infinite, without a warning, where a factor fails or numbers overflow."""
@@ -96,6 +108,8 @@ class Criterion(Objective):
         Targets, weights, intercept.
     objective : {"loo", "evidence"}
         Which criterion.
+    bounds : dict, default=None
+        Lowest and highest value by parameter name.
 
     Attributes
     ----------
@@ -103,8 +117,8 @@ class Criterion(Objective):
         What the size of the targets adds to every value.
     """
 
-    def __init__(self, rows: Rows, problem: Problem, objective: str) -> None:
-        self.rows, self.problem, self.objective = rows, problem, objective
+    def __init__(self, rows: Rows, problem: Problem, objective: str, bounds: Bounds | None = None) -> None:
+        self.rows, self.problem, self.objective, self.bounds = rows, problem, objective, bounds
         # targets in units of their size: what that adds to the criterion must not count in rules for stopping
         unit = float(np.abs(problem.Y).max(initial=0.0)) or 1.0
         free = 1.0 - problem.intercept / max(len(problem.Y), 1)
@@ -241,7 +255,7 @@ class HeldOutCriterion(Objective):
         mean = self.Y @ self.w / self.w.sum()
         spread = float(np.mean((self.Y - mean[:, None]) ** 2 @ self.w) / len(self.w))
         self.baseline = (math.log(spread) if spread > 0 else -math.inf) + self.shift
-        self.share = list(range(rows.width)) if share is None else list(share)
+        self.share: Sequence[int] = list(range(rows.width)) if share is None else list(share)
         self.known: dict[bool, Distances] = {}
 
     def _pairs(self, kernel: Stationary) -> tuple[Distances, Array, Array]:

@@ -131,10 +131,6 @@ class Settings:
     check: bool = True
     verbose: int = 0
 
-    def descend(self, criterion: Criterion, kernel: Kernel, alpha: float) -> Descent:
-        """Go down from one kernel and alpha."""
-        return descend(criterion, kernel, alpha, bounds=self.bounds, steps=self.steps)
-
 
 @keyword_hints
 def tune(
@@ -204,12 +200,12 @@ def tune_rows(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rando
     part = np.sort(rng.permutation(len(rows))[: how.max_rows]) if len(rows) > how.max_rows else None
     some_rows, some = (rows, problem) if part is None else take_rows(rows, problem, part)
     progress = Progress("tuning", how.starts + 2 * how.check + (part is not None), how.verbose)
-    criterion = Criterion(some_rows, some, how.objective)
+    criterion = Criterion(some_rows, some, how.objective, how.bounds)
     first = start_alpha(kernel, some_rows, some) if how.alpha is None else float(how.alpha)
     before = criterion.at(kernel, first, slopes=False).value
     descents: list[Descent] = []
     for factor in _FACTORS[: how.starts]:
-        descents.append(how.descend(criterion, scale_widths(kernel, factor), first))
+        descents.append(descend(criterion, scale_widths(kernel, factor), first, steps=how.steps))
         progress.step()
     best = min(descents, key=lambda descent: descent.value)
     held_out, alpha, reached = None, best.alpha, best.value
@@ -297,7 +293,7 @@ def by_halves(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rng: 
     def judge(pair: list[tuple[Rows, Problem]]) -> float:
         (mine_rows, mine), (other_rows, other) = pair
         first = start_alpha(kernel, mine_rows, mine)
-        end = how.descend(Criterion(mine_rows, mine, how.objective), kernel, first)
+        end = descend(Criterion(mine_rows, mine, how.objective, how.bounds), kernel, first, steps=how.steps)
         pairs = (kernel, first), (end.kernel, end.alpha)
         errors = (predict_new(*pair, mine_rows, mine, other_rows) - other.Y for pair in pairs)
         untuned, tuned = (float(np.sum(off**2)) for off in errors)
