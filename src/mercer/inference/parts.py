@@ -193,7 +193,7 @@ def as_sum(model: Estimator, X: XLike, of: str) -> WeightedSum:
     if X is None and transformers is not None:
         raise InputError("marginal_effects of a Pipeline needs X, its training rows before transformation. Pass X.")
     for each in fitted:
-        _refuse(each)
+        refuse_fit(each, "marginal_effects", "of one target or two classes", dense=True)
     first = fitted[0]
     Z, n = np.asarray(first.X, dtype=np.float64), len(first.targets)
     refuse_if(n < 2, "The model of marginal_effects", "fitted to at least 2 rows", n)
@@ -286,14 +286,16 @@ def _probability(odds: Array, slope: Array) -> tuple[Array, Array, Array]:
     return p, p * (1.0 - p) * slope, p * (1.0 - p) * (1.0 - 2.0 * p) * slope**2
 
 
-def _refuse(fitted: FittedRidge) -> None:
+def refuse_fit(fitted: FittedRidge, what: str, must_be: str, unit: str = "", *, dense: bool = False) -> None:
+    """Raise an error for a fit with weights, several targets or no penalty; if asked for, to rows that are no table."""
     if fitted.weights is not None:
-        raise InputError("marginal_effects does not support sample_weight. Fit the model without it.")
+        raise InputError(f"{what} does not support sample_weight. Fit the model without it.")
     targets, alpha = fitted.targets.shape[1], float(fitted.alphas[0])
-    refuse_if(targets != 1, "marginal_effects", "of one target or two classes", targets)
-    if fitted.kernel.kind == "gram" or hasattr(fitted.X, "tocsr") or np.asarray(fitted.X).dtype.kind not in "fiu":
-        raise InputError("marginal_effects needs a dense table of numbers, and no precomputed kernel.")
-    refuse_if(alpha <= 0, "alpha for marginal_effects", "above 0", alpha)
+    refuse_if(targets != 1, what, must_be, f"{targets}{unit}")
+    given = fitted.kernel.kind == "gram" or hasattr(fitted.X, "tocsr")
+    if dense and (given or np.asarray(fitted.X).dtype.kind not in "fiu"):
+        raise InputError(f"{what} needs a dense table of numbers, and no precomputed kernel.")
+    refuse_if(alpha <= 0, f"alpha for {what}", "above 0", alpha)
 
 
 def _part(weight: float, fitted: FittedRidge, Z: Array, at: Array, *, moved: bool) -> RidgePart:

@@ -123,9 +123,18 @@ def check_mercer(
         refuse_if(X is not None, "X", "None when a matrix is checked", "a matrix and X", way_out)
         K, own = as_matrix(kernel_or_matrix)
         return _measure(K, own if precision is None else float(precision), "K", None, None)
-    if X is not None:
-        return _on_rows(kernel_or_matrix, X, _KERNEL_PRECISION if precision is None else float(precision))
-    return _without_rows(kernel_or_matrix, _widths(columns), _generator(random_state))
+    kernel = kernel_or_matrix
+    if X is None:
+        return _without_rows(kernel, _widths(columns), _generator(random_state))
+    precision, rows = _KERNEL_PRECISION if precision is None else float(precision), as_rows(X)
+    refuse_if(not len(rows), "X of check_mercer", "at least one row", "none")
+    if kernel.kind == "gram":
+        K, own = as_matrix(kernel(X))
+        return _measure(K, max(own, precision), f"{kernel!r} of this matrix", None, kernel.certificate())
+    # what is not our own arithmetic is asked for both halves, so that an asymmetry shows
+    K = kernel(rows) if kernel.trusted else kernel(rows, rows)
+    refuse_if(not np.isfinite(K).all(), f"Every value of {kernel!r}", "finite", "NaN or infinity", "Scale X.")
+    return _measure(K, precision, f"{kernel!r} on these rows", rows, kernel.certificate())
 
 
 def _measure(K: Array, precision: float, name: str, rows: Rows | None, proof: Certificate | None) -> MercerCheck:
@@ -158,18 +167,6 @@ _BESIDE = {  # what a certificate adds to whether the matrix has no violation, b
     (True, False): "This holds for these rows; the certificate gives rows that violate it.",
     (True, None): "This holds for these rows; other rows may violate it.",
 }
-
-
-def _on_rows(kernel: Kernel, X: XLike, precision: float) -> MercerCheck:
-    rows = as_rows(X)
-    refuse_if(not len(rows), "X of check_mercer", "at least one row", "none")
-    if kernel.kind == "gram":
-        K, own = as_matrix(kernel(X))
-        return _measure(K, max(own, precision), f"{kernel!r} of this matrix", None, kernel.certificate())
-    # what is not our own arithmetic is asked for both halves, so that an asymmetry shows
-    K = kernel(rows) if kernel.trusted else kernel(rows, rows)
-    refuse_if(not np.isfinite(K).all(), f"Every value of {kernel!r}", "finite", "NaN or infinity", "Scale X.")
-    return _measure(K, precision, f"{kernel!r} on these rows", rows, kernel.certificate())
 
 
 def _without_rows(kernel: Kernel, columns: Sequence[int], rng: np.random.Generator) -> MercerCheck:

@@ -207,7 +207,9 @@ class Candidate:
             self.rounding.add_noise(left)
         values = np.zeros((len(removals.rows), self.problem.Y.shape[1]))
         if sets.single:
-            again = self._read_singles(left, values)
+            e, good = left.single_residuals()
+            values[:] = self._predict_alone(left, np.arange(len(e)), e, good)[removals.rows]
+            again = np.flatnonzero(~good[removals.rows]).tolist()
             refits = len(again)
         else:
             done = self._read_groups(left, values)
@@ -228,36 +230,28 @@ class Candidate:
         cancelled |= self.errors_only and bool(self._has_cancelled(values, left).any())
         return HeldOut(values, max(worst, condition), refits, terms=terms, cancelled=cancelled)
 
-    def _read_singles(self, left: LeaveOut, values: Array) -> list[int]:
-        """Leave-one-out, all rows at once: Y - a / diag P. Returns the removals that must be refitted."""
-        problem, rows, t = self.problem, self.removals.rows, self.targets
-        e, good = left.single_residuals()
-        found = problem.Y - e / problem.root[:, None]
+    def _predict_alone(self, left: LeaveOut, rows: Array, e: Array, good: Array, base: Array | None = None) -> Array:
+        """Y - e / V at rows that are left out one at a time, alone or beside `base`; small ones by themselves."""
+        problem, t = self.problem, self.targets
+        found = problem.Y[rows] - e / problem.root[rows, None]
         few_digits = self._has_cancelled(found, left) & good
         if self.errors_only:  # those whose errors are small, too
-            few_digits &= self._has_cancelled(problem.Y - found, left)
+            few_digits &= self._has_cancelled(problem.Y[rows] - found, left)
         small = np.flatnonzero(few_digits)
         if len(small) and not left.degenerate:
-            found[small, :t] = left.single_predictions(small, e[small, :t]) / problem.root[small, None]
-        values[:] = found[rows]
-        return np.flatnonzero(~good[rows]).tolist()
+            direct = left.single_predictions(rows[small], e[small, :t], base)
+            found[small, :t] = direct / problem.root[rows[small], None]
+        return found
 
     def _read_groups(self, left: LeaveOut, values: Array) -> set[int]:
         """Removals of one row beside another removal, from that one's factor. Returns which were read."""
-        problem, removals, t, done = self.problem, self.removals, self.targets, set[int]()
-        for base, members in self.used.groups.items():
-            rows = removals.rows[removals.starts[members]]
-            more = left.one_more(self.used.rows[base], rows)
-            if more is None:
-                continue
-            e, good = more
-            found = problem.Y[rows] - e / problem.root[rows, None]
-            small = np.flatnonzero(self._has_cancelled(found, left) & good)
-            if len(small):
-                direct = left.single_predictions(rows[small], e[small, :t], self.used.rows[base])
-                found[small, :t] = direct / problem.root[rows[small], None]
-            values[removals.starts[members]] = found
-            done.update(np.array(members)[good].tolist())
+        removals, done = self.removals, set[int]()
+        for number, members in self.used.groups.items():
+            at, base = removals.starts[members], self.used.rows[number]
+            more = left.one_more(base, removals.rows[at])
+            if more is not None:
+                values[at] = self._predict_alone(left, removals.rows[at], *more, base)
+                done.update(np.array(members)[more[1]].tolist())
         return done
 
     def _has_cancelled(self, values: Array, left: LeaveOut) -> Array:

@@ -80,12 +80,11 @@ def run_nested(
     plan = search.plan(kernels, alphas, nested=layout)
     table, owner, outer_values = _try_candidates(search, layout, kernels, alphas, plan, verbose)
     chosen, best, worst = [], np.empty(len(layout.outer)), 1.0
-    values = np.empty_like(outer_values[0, 0])
+    values, rows = np.empty_like(outer_values[0, 0]), np.arange(search.problem.n)
     for o in range(len(layout.outer)):
         part = replace(table, scores=table.scores[:, :, owner == o])
         mine = np.flatnonzero(layout.owner == o)
-        rest = [np.delete(np.arange(search.problem.n), layout.inner.sets[i]) for i in mine]
-        splits = tuple(Split(train, layout.inner.tests[i]) for train, i in zip(rest, mine, strict=True))
+        splits = tuple(Split(np.delete(rows, layout.inner.sets[i]), layout.inner.tests[i]) for i in mine)
         choice = part.choose(rule, Folds(search.problem.n, (splits,), "inner"), search.failures)
         where = layout.outer.part(o)
         for column, a in enumerate(np.broadcast_to(choice.alphas, values.shape[1])):

@@ -236,23 +236,18 @@ def plan(work: SearchWork, memory: int, rates: Rates | None = None, label: str =
     fitting = next((route for route in routes if route.bytes <= memory), None)
     if fitting is not None:
         return Plan(work, tuple(routes), fitting, memory, label)
-    raise MemoryRefusal(
-        f"Model selection on {work.n} rows needs at least {readable(min(route.bytes for route in routes))} of memory; "
-        f"{readable(memory)} is available. Use at most about {_fitting_rows(work, rates, memory)} rows, or "
-        "NystroemRidgeCV, which reads the rows in blocks."
-    )
-
-
-def _fitting_rows(work: SearchWork, rates: Rates, memory: int) -> int:
-    """Rows for which some route fits, with sets of the same share of them."""
-    n = float(work.n)
+    n = float(work.n)  # for which some route fits, with sets of the same share of the rows
     for _ in range(100):
         share = int(n) / work.n
         smaller = replace(work, n=int(n), sizes=work.sizes * share, tests=work.tests * share)
         if min(route.bytes for route in _routes(smaller, rates)) <= memory:
             break
         n *= 0.9
-    return int(n)
+    raise MemoryRefusal(
+        f"Model selection on {work.n} rows needs at least {readable(min(route.bytes for route in routes))} of memory; "
+        f"{readable(memory)} is available. Use at most about {int(n)} rows, or "
+        "NystroemRidgeCV, which reads the rows in blocks."
+    )
 
 
 def _routes(work: SearchWork, rates: Rates) -> list[RouteCost]:
