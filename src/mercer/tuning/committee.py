@@ -217,74 +217,6 @@ def trained_on(folds: Array, fold: int) -> Array:
     return np.asarray(folds < fold if folds.min(initial=0) < 0 else folds != fold)
 
 
-def fit_committee(
-    table: TrainingTable,
-    recipes: Sequence[Recipe],
-    folds: Array,
-    *,
-    weigh: Weigh = convex_weights,
-    steps: int = _STEPS,
-    time_budget: float | None = None,
-    random_state: int = 0,
-    verbose: int = 0,
-) -> Committee:
-    """Tune and weigh members.
-
-    Parameters
-    ----------
-    table : TrainingTable
-        Rows and targets.
-    recipes : sequence of Recipe
-        The members.
-    folds : ndarray of int, shape (n,)
-        The fold that holds out each row. If some are in fold -1, folds follow in time: each is predicted from those
-        before it, and what is returned is about the others.
-    weigh : callable, default=convex_weights
-        Weights of members from their out-of-fold predictions, the targets and the sample weights.
-    steps : int, default=30
-        Of L-BFGS with a width per column; half of it otherwise.
-    time_budget : float, default=None
-        Seconds after which tuning stops where it is.
-    random_state : int, default=0
-        Random seed for the rows that members are tuned on and for the folds of the criterion.
-    verbose : int, default=0
-        1: progress. 2: progress with a line for every half second, also in files.
-    """
-    started, budget = time.monotonic(), math.inf if time_budget is None else float(time_budget)
-    work = FoldWork(table, recipes, folds, steps, np.random.default_rng(random_state), verbose)
-    held = np.flatnonzero(folds >= 0)
-    Y, of_rows = table.problem.Y[held], None if table.problem.weights is None else table.problem.weights[held]
-    by_fold, rough = work.tune_first(started + 0.4 * budget)
-    rough = rough[:, held]
-    weights = weigh(rough, Y, of_rows)
-    hopeful = {recipe.name for recipe, weight in zip(recipes, weights, strict=True) if weight >= _HOPEFUL}
-    needed = {recipe.follows for recipe in recipes if recipe.linear and recipe.name in hopeful}
-    places = [i for i, recipe in enumerate(recipes) if recipe.name in hopeful | needed]
-    kept = [recipes[i] for i in places]
-    by_fold = work.refine(by_fold, kept, started + 0.7 * budget)
-    rows, last = work.tune_on_all(by_fold, kept, started + budget)
-    alphas, left_out, in_folds = work.choose_alphas(last, rows)
-    held_out = work.predict_folds(by_fold, kept)[:, held]
-    mine = weights_of(weigh, held_out, Y, of_rows)
-    rough[places], shares = held_out, {recipe.name: weight for recipe, weight in zip(kept, mine.tolist(), strict=True)}
-    errors, tried = np.sqrt(np.mean((rough - Y) ** 2, axis=(1, 2))).tolist(), []
-    for name, error in zip((recipe.name for recipe in recipes), errors, strict=True):
-        end = last.get(name, by_fold[-1][name])
-        numbers = alphas.get(name, end.alpha), shares.get(name, 0.0), error
-        tried.append(Member(name, end.kernel, *numbers, end.status, end.bounds))
-    members = [member for member in tried if member.weight > 0]
-    without = [
-        [(end.kernel, _alpha_for_rows(end, len(train))) for end in (ends[member.name] for member in members)]
-        for ends, train in zip(by_fold, work.train, strict=True)
-    ]
-    together = [None if each is None else np.tensordot(mine, each, axes=1) for each in (left_out, in_folds)]
-    _, voted, fold_weights = weigh_members(weigh, held_out[mine > 0], Y, of_rows, folds[held], mine[mine > 0])
-    base = past_residuals(table.problem.Y, folds, table.times)[held] if work.ordered else None
-    clusters, without = None if table.clusters is None else table.clusters[held], [] if work.ordered else without
-    beside = clusters, base, fold_weights, *together
-    return Committee(members, tried, voted, folds[held], len(rows), without, *beside)
-
-
 def each_on_all_cores(work: Callable[[Job], None], jobs: Sequence[Job], rows: int) -> None:
     """Do `work` for every job on systems of so many rows: side by side, or large ones one after the other."""
     if rows <= _ALONE:
@@ -392,15 +324,29 @@ def tune_metrics(table: TrainingTable, rng: np.random.Generator) -> list[tuple[R
 FoldEnds: TypeAlias = list[dict[str, Descent]]  # for every fold, where tuning without it ended, by member
 
 
-class FoldWork:
-    """What tuning a committee in folds is about: the steps take and return where members ended.
+@dataclass(eq=False, repr=False)
+class CommitteeFit:
+    """The work of tuning and weighing members: the steps take and return where members ended.
 
     Parameters
     ----------
-    table, recipes, folds, steps, verbose : TrainingTable, sequence of Recipe, ndarray of int, int, int
-        As for `fit_committee`.
-    rng : numpy.random.Generator
-        Draws the rows that members are tuned on.
+    table : TrainingTable
+        Rows and targets.
+    recipes : sequence of Recipe
+        The members.
+    folds : ndarray of int, shape (n,)
+        The fold that holds out each row. If some are in fold -1, folds follow in time: each is predicted from those
+        before it, and what is returned is about the others.
+    weigh : callable, default=convex_weights
+        Weights of members from their out-of-fold predictions, the targets and the sample weights.
+    steps : int, default=30
+        Of L-BFGS with a width per column; half of it otherwise.
+    time_budget : float, default=None
+        Seconds after which tuning stops where it is.
+    random_state : int, default=0
+        Random seed for the rows that members are tuned on and for the folds of the criterion.
+    verbose : int, default=0
+        1: progress. 2: progress with a line for every half second, also in files.
 
     Attributes
     ----------
@@ -410,16 +356,57 @@ class FoldWork:
         Whether folds follow in time.
     """
 
-    def __init__(
-        self, table: TrainingTable, recipes: Sequence[Recipe], folds: Array, steps: int, rng: np.random.Generator,
-        verbose: int,
-    ) -> None:  # fmt: skip
-        self.table, self.recipes, self.folds, self.steps, self.rng = table, recipes, folds, steps, rng
-        self.count, self.ordered = int(folds.max()) + 1, bool(folds.min() < 0)
-        self.train = [np.flatnonzero(trained_on(folds, fold)) for fold in range(self.count)]
-        self.test = [np.flatnonzero(folds == fold) for fold in range(self.count)]
-        self.chains = _chains(recipes)
-        self.progress = Progress("fitting the committee", self.count * (len(self.chains) + 2) + 3, verbose)
+    table: TrainingTable
+    recipes: Sequence[Recipe]
+    folds: Array
+    weigh: Weigh = convex_weights
+    steps: int = _STEPS
+    time_budget: float | None = None
+    random_state: int = 0
+    verbose: int = 0
+
+    def __post_init__(self) -> None:
+        self.rng, self.chains = np.random.default_rng(self.random_state), _chains(self.recipes)
+        self.count, self.ordered = int(self.folds.max()) + 1, bool(self.folds.min() < 0)
+        self.train = [np.flatnonzero(trained_on(self.folds, fold)) for fold in range(self.count)]
+        self.test = [np.flatnonzero(self.folds == fold) for fold in range(self.count)]
+        self.progress = Progress("fitting the committee", self.count * (len(self.chains) + 2) + 3, self.verbose)
+
+    def fit(self) -> Committee:
+        """Tune and weigh members."""
+        started, budget = time.monotonic(), math.inf if self.time_budget is None else float(self.time_budget)
+        table, recipes, folds, weigh = self.table, self.recipes, self.folds, self.weigh
+        held = np.flatnonzero(folds >= 0)
+        Y, of_rows = table.problem.Y[held], None if table.problem.weights is None else table.problem.weights[held]
+        by_fold, rough = self.tune_first(started + 0.4 * budget)
+        rough = rough[:, held]
+        weights = weigh(rough, Y, of_rows)
+        hopeful = {recipe.name for recipe, weight in zip(recipes, weights, strict=True) if weight >= _HOPEFUL}
+        needed = {recipe.follows for recipe in recipes if recipe.linear and recipe.name in hopeful}
+        places = [i for i, recipe in enumerate(recipes) if recipe.name in hopeful | needed]
+        kept = [recipes[i] for i in places]
+        by_fold = self.refine(by_fold, kept, started + 0.7 * budget)
+        rows, last = self.tune_on_all(by_fold, kept, started + budget)
+        alphas, left_out, in_folds = self.choose_alphas(last, rows)
+        held_out = self.predict_folds(by_fold, kept)[:, held]
+        mine = weights_of(weigh, held_out, Y, of_rows)
+        rough[places], shares = held_out, dict(zip((recipe.name for recipe in kept), mine.tolist(), strict=True))
+        errors, tried = np.sqrt(np.mean((rough - Y) ** 2, axis=(1, 2))).tolist(), []
+        for name, error in zip((recipe.name for recipe in recipes), errors, strict=True):
+            end = last.get(name, by_fold[-1][name])
+            numbers = alphas.get(name, end.alpha), shares.get(name, 0.0), error
+            tried.append(Member(name, end.kernel, *numbers, end.status, end.bounds))
+        members = [member for member in tried if member.weight > 0]
+        without = [
+            [(end.kernel, _alpha_for_rows(end, len(train))) for end in (ends[member.name] for member in members)]
+            for ends, train in zip(by_fold, self.train, strict=True)
+        ]
+        together = [None if each is None else np.tensordot(mine, each, axes=1) for each in (left_out, in_folds)]
+        _, voted, fold_weights = weigh_members(weigh, held_out[mine > 0], Y, of_rows, folds[held], mine[mine > 0])
+        base = past_residuals(table.problem.Y, folds, table.times)[held] if self.ordered else None
+        clusters, without = None if table.clusters is None else table.clusters[held], [] if self.ordered else without
+        beside = clusters, base, fold_weights, *together
+        return Committee(members, tried, voted, folds[held], len(rows), without, *beside)
 
     def _draw(self, rows: Array, most: int) -> Array:
         """At most so many of these rows, drawn at random; fewer where there are many columns."""
