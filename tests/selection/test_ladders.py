@@ -24,8 +24,6 @@ from mercer.kernels import (
 from mercer.selection.ladders import (
     beyond_edges,
     column_spreads,
-    further_alphas,
-    further_kernels,
     resolve_alphas,
     resolve_kernels,
     round_rungs,
@@ -190,7 +188,7 @@ def table_of(kernels, alphas, winner):
 @pytest.mark.parametrize(("place", "beyond"), [(0, np.less), (999, np.greater)])
 def test_a_dense_ladder_of_alphas_gets_rungs_that_are_new(place, beyond):
     alphas = np.linspace(5.0, 6.0, 1000)
-    found = further_alphas(table_of([Gaussian()], alphas, (0, place)), Winner(0, (place,)))
+    found = beyond_edges(table_of([Gaussian()], alphas, (0, place)), Winner(0, (place,)))[1]
     assert len(np.unique(found)) == 3
     assert beyond(found, alphas[place]).all()
     assert (np.maximum(found[1:] / found[:-1], found[:-1] / found[1:]) > 1.15).all()
@@ -198,12 +196,12 @@ def test_a_dense_ladder_of_alphas_gets_rungs_that_are_new(place, beyond):
 
 def test_a_dense_ladder_of_widths_gets_rungs_that_are_new():
     kernels = [Gaussian(w) for w in (2.0, 2.0001, 2.0002)]
-    found = further_kernels(table_of(kernels, [1.0], (2, 0)), Winner(2, (0,)))
+    found = beyond_edges(table_of(kernels, [1.0], (2, 0)), Winner(2, (0,)))[0]
     assert [kernel.width for kernel in found] == [2.4, 2.88, 3.46]
 
 
 def test_a_wide_ladder_goes_on_as_it_was():
-    found = further_alphas(table_of([Gaussian()], [1.0, 10.0, 100.0], (0, 2)), Winner(0, (2,)))
+    found = beyond_edges(table_of([Gaussian()], [1.0, 10.0, 100.0], (0, 2)), Winner(0, (2,)))[1]
     assert found.tolist() == [1e3, 1e4, 1e5]
 
 
@@ -235,7 +233,7 @@ def test_columns_of_different_units_are_fitted_as_well_as_scaled_ones():
 
 def test_a_ladder_of_widths_by_column_grows_beyond_its_edge():
     kernels = [Gaussian([0.1 * 2**i, 20.0 * 2**i]) for i in range(4)]
-    found = further_kernels(table_of(kernels, [1.0], (3, 0)), Winner(3, (0,)))
+    found = beyond_edges(table_of(kernels, [1.0], (3, 0)), Winner(3, (0,)))[0]
     assert [kernel.width.tolist() for kernel in found] == [[1.6, 320.0], [3.2, 640.0], [6.4, 1280.0]]
 
 

@@ -47,14 +47,14 @@ def test_a_kernel_is_completed_before_the_next_begins(rng, monkeypatch):
 
     monkeypatch.setattr(Search, "candidate", noted)
     with threads(2):
-        for k, _, _ in tried.all_held_out(by_kernel=True):
+        for k, _, _ in tried.all_held_out(finished=np.zeros(3, dtype=bool)):
             assert made == tried.kernels[: k + 1]
 
 
 def test_what_is_to_be_skipped_is_skipped(rng):
     tried = Tried(rng, kernels=3, alphas=1)
-    assert [k for k, _, _ in tried.all_held_out(skip=[0, 2])] == [1]
-    assert list(tried.all_held_out(skip=[0, 1, 2])) == []
+    assert [k for k, _, _ in tried.all_held_out(finished=np.array([True, False, True]))] == [1]
+    assert list(tried.all_held_out(finished=np.ones(3, dtype=bool))) == []
 
 
 def test_the_first_error_stops_the_work(rng, monkeypatch):

@@ -11,10 +11,10 @@ from mercer.tuning import committee as module
 from mercer.tuning.committee import (
     CLASSIFICATION,
     REGRESSION,
+    CommitteeFit,
     Recipe,
     TrainingTable,
     convex_weights,
-    fit_committee,
     past_residuals,
 )
 from mercer.tuning.descent import descend, least_alpha
@@ -31,7 +31,7 @@ def drawn(rng, n=45, targets=1, noise=0.2):
 
 def fitted(rows, Y, folds, recipes=REGRESSION, *, share=(0, 1, 2), weights=None, groups=None, **given):
     table = TrainingTable(rows, Problem(Y, weights, intercept=True), share[: rows.width], groups=groups)
-    return fit_committee(table, recipes, folds, **{"steps": 8, **given})
+    return CommitteeFit(table, recipes, folds, **{"steps": 8, **given}).fit()
 
 
 @pytest.fixture
@@ -43,7 +43,8 @@ def member_values(monkeypatch):
         seen.append(held_out.copy())
         return convex_weights(held_out, Y, weights)
 
-    monkeypatch.setitem(module.fit_committee.__kwdefaults__, "weigh", spy)
+    make = module.CommitteeFit.__init__
+    monkeypatch.setattr(make, "__defaults__", (spy, *make.__defaults__[1:]))
     return seen
 
 
@@ -142,8 +143,8 @@ def test_nothing_of_a_held_out_target_reaches_its_last_prediction_either(rng, mo
     wild = Y.copy()
     wild[folds == 1] += 0.5 * rng.normal(size=(15, 1))
     kept = []
-    work = module.FoldWork.predict_folds
-    monkeypatch.setattr(module.FoldWork, "predict_folds", lambda *given: kept.append(work(*given)) or kept[-1])
+    work = module.CommitteeFit.predict_folds
+    monkeypatch.setattr(module.CommitteeFit, "predict_folds", lambda *given: kept.append(work(*given)) or kept[-1])
     for targets in (Y, wild):
         fitted(rows, targets, folds)
     assert (kept[0][:, folds == 1] == kept[1][:, folds == 1]).all()

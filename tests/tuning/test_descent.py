@@ -84,7 +84,8 @@ def test_too_few_steps_are_called_stopped(rng):
 def test_nowhere_positive_definite_is_called_failed(objective, rng):
     X, y = smooth(rng)
     found = criterion(10.0 * X, y, objective, intercept=False)
-    end = descend(found, Sigmoid(1.0, 0.5), 1e-6, bounds={"alpha": (1e-7, 1e-5)})
+    found.bounds = {"alpha": (1e-7, 1e-5)}
+    end = descend(found, Sigmoid(1.0, 0.5), 1e-6)
     assert (end.status, end.value, end.path) == ("failed", math.inf, [])
     assert end.kernel == Sigmoid(1.0, 0.5)
     assert end.alpha == 1e-6
@@ -116,7 +117,9 @@ def test_a_deadline_is_kept(rng):
 def test_what_ends_on_a_bound_is_named(rng):
     X, y = smooth(rng)
     ends = {"width": (2.0, 3.0), "alpha": (0.5, 0.9)}
-    end = descend(criterion(X, y), Gaussian([1.0, 2.5, 9.0]), 0.3, bounds=ends)
+    found = criterion(X, y)
+    found.bounds = ends
+    end = descend(found, Gaussian([1.0, 2.5, 9.0]), 0.3)
     assert "alpha" in end.bounds
     assert "width[0]" in end.bounds
     assert (2.0 - 1e-4 <= end.kernel.width).all()
@@ -127,7 +130,9 @@ def test_what_ends_on_a_bound_is_named(rng):
 def test_bounds_go_by_the_whole_name_first(rng):
     X, y = smooth(rng)
     ends = {"k1__width": (5.0, 6.0), "width": (0.1, 0.2)}
-    end = descend(criterion(X, y), Gaussian(1.0) + Laplacian(1.0), 0.3, bounds=ends)
+    found = criterion(X, y)
+    found.bounds = ends
+    end = descend(found, Gaussian(1.0) + Laplacian(1.0), 0.3)
     assert 4.999 < end.kernel.k1.width < 6.001
     assert 0.0999 < end.kernel.k2.width < 0.2001
 
@@ -144,7 +149,9 @@ def test_alpha_alone_is_tuned_where_a_kernel_has_no_parameters(rng):
 
 def test_shared_widths_stay_tied_all_the_way(rng):
     X, y = smooth(rng)
-    end = descend(criterion(X, y), Gaussian([1.0, 4.0, 2.0]), 0.1, share=[7, 3, 7])
+    found = criterion(X, y)
+    found.share = [7, 3, 7]
+    end = descend(found, Gaussian([1.0, 4.0, 2.0]), 0.1)
     for step in end.path:
         assert step.kernel.width[0] == step.kernel.width[2] != step.kernel.width[1]
     assert end.path[0].kernel.width == pytest.approx([math.sqrt(2.0), 4.0, math.sqrt(2.0)])
@@ -152,7 +159,9 @@ def test_shared_widths_stay_tied_all_the_way(rng):
 
 def test_all_columns_sharing_one_width_is_one_width(rng):
     X, y = smooth(rng)
-    tied = descend(criterion(X, y), Gaussian([1.0, 1.0, 1.0]), 0.1, share=[0, 0, 0])
+    found = criterion(X, y)
+    found.share = [0, 0, 0]
+    tied = descend(found, Gaussian([1.0, 1.0, 1.0]), 0.1)
     one = descend(criterion(X, y), Gaussian(1.0), 0.1)
     assert tied.value == pytest.approx(one.value, abs=1e-5)
     np.testing.assert_allclose(tied.kernel.width, one.kernel.width, rtol=1e-2)
@@ -228,7 +237,9 @@ def test_parameters_are_rounded_to_six_digits():
 def test_shared_widths_stay_tied_where_columns_are_chosen_too(rng):
     X, y = smooth(rng)
     kernel = Gaussian([1.0, 2.0, 3.0]).on([2, 0, 1]) + Laplacian([1.0, 2.0]).on([2, 0])
-    end = descend(criterion(X, y), kernel, 0.1, share=[5, 1, 5])
+    found = criterion(X, y)
+    found.share = [5, 1, 5]
+    end = descend(found, kernel, 0.1)
     first, second = end.kernel.k1.base.width, end.kernel.k2.base.width
     assert first[0] == first[1] != first[2]
     assert second[0] == second[1]

@@ -11,7 +11,7 @@ from mercer.data.rows import Rows
 from mercer.kernels import Gaussian, Linear, Matern
 from mercer.selection.removals import label_targets
 from mercer.solvers.problem import Problem
-from mercer.tuning.committee import CLASSIFICATION, TrainingTable, fit_committee
+from mercer.tuning.committee import CLASSIFICATION, CommitteeFit, TrainingTable
 from mercer.tuning.generalized import as_ridge, generalized_committee, read_labels
 from mercer.tuning.held_out import log_loss_weights, loss_weights
 
@@ -27,7 +27,7 @@ def committee_of(Z, numbers, classes, **how):
     problem = Problem(label_targets(numbers, classes), how.pop("weights", None), intercept=True)
     table = TrainingTable(Rows(Z), problem, list(range(Z.shape[1])), numbers)
     folds = table.folds(3, np.random.default_rng(0))
-    return table, fit_committee(table, CLASSIFICATION[:3], folds, weigh=log_loss_weights, **how)
+    return table, CommitteeFit(table, CLASSIFICATION[:3], folds, weigh=log_loss_weights, **how).fit()
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -46,11 +46,11 @@ from mercer.tables.columns import usually_outside
 from mercer.text import Text, counted, summary_below, text_table
 from mercer.tuning.committee import (
     Committee,
+    CommitteeFit,
     Member,
     Recipe,
     TrainingTable,
     each_on_all_cores,
-    fit_committee,
     trained_on,
 )
 from mercer.tuning.held_out import convex_weights
@@ -194,9 +194,9 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """Tune and weigh members, and fit each to all rows; returns what they are fitted to."""
         recipes = self._recipes if self.committee else self._recipes[:1]
         deadline = math.inf if time_left is None else time.monotonic() + time_left
-        self.committee_ = fit_committee(
-            table, recipes, folds, weigh=self._weigh, time_budget=time_left, random_state=seed, verbose=self.verbose
-        )
+        self.committee_ = CommitteeFit(
+            table, recipes, folds, self._weigh, time_budget=time_left, random_state=seed, verbose=self.verbose
+        ).fit()
         table = self._revise(table, y, deadline)
         members, problem = self.committee_.members, table.problem
         progress = Progress("fitting members to all rows", len(members), self.verbose)

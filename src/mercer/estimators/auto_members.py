@@ -32,7 +32,6 @@ from mercer.runtime.progress import Progress
 from mercer.selection.scoring import resolve_scoring
 from mercer.solvers.landmarks import Features
 from mercer.tuning.committee import (
-    LOCAL,
     Committee,
     Member,
     TrainingTable,
@@ -147,7 +146,7 @@ def _choose_kernels(table: TrainingTable, rng: Generator, verbose: int) -> Named
 
     At most one of each sort: of absolute differences, rough, smooth. Kernels of one sort make the same errors.
     """
-    ends = tune_metrics(table, LOCAL, rng)
+    ends = tune_metrics(table, rng)
     smallest = CellSizes(core_rows=_SYSTEMS[0] // 4, system_rows=_SYSTEMS[0])
     cells_of = smallest.by_metric(table.rows, table.problem.subtract_mean())
     scoring = resolve_scoring(None, classifier=False)

@@ -85,9 +85,8 @@ class Targets:
         """The search for kernel and alpha on these rows and folds, with the settings of an estimator."""
         intercept, labels = bool(estimator.fit_intercept), self.classes is not None
         problem = Problem(self.Y, self.weights, intercept, self.balance, gram=gram, labels=labels)
-        how: Any = {"refit_only": self.balance is not None, "sample_weight": self.sample_weight}
-        how["per_target"] = bool(getattr(estimator, "alpha_per_target", False))
-        return Search(rows, self.y, problem, folds, scoring, self.classes, **how)
+        per_target = bool(getattr(estimator, "alpha_per_target", False))
+        return Search(rows, self.y, problem, folds, scoring, self.classes, per_target, self.sample_weight)
 
 
 def class_numbers(y: YLike) -> tuple[Array, Array]:

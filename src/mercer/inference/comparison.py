@@ -57,14 +57,10 @@ class Comparison(Shown):
     scoring: str
 
     def _columns(self) -> dict[str, list[Any]]:
-        return {
-            "first": [first for first, _ in self.pairs],
-            "second": [second for _, second in self.pairs],
-            "difference": self.difference.tolist(),
-            "std. error": self.standard_error.tolist(),
-            "p": self.pvalue.tolist(),
-            "p, Holm": self.adjusted.tolist(),
-        }
+        names = "difference", "std. error", "p", "p, Holm"
+        numbers = np.array([self.difference, self.standard_error, self.pvalue, self.adjusted]).tolist()
+        models = zip(("first", "second"), map(list, zip(*self.pairs, strict=True)), strict=True)
+        return dict(models) | dict(zip(names, numbers, strict=True))
 
     def __str__(self) -> str:
         mean = self.scores.mean(axis=1)

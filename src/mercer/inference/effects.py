@@ -247,8 +247,7 @@ def _effect(found: WeightedSum, item: Item, *, pointwise: bool) -> tuple[Array, 
     for number, part in enumerate(found.parts):
         by, c = part.weight * scale, np.zeros(m)
         if linked is None and part.radial is not None and rows is None and one_slope:
-            weighted = part.closed_form if found.own else None
-            mine, g, diagonal = _without_matrix(part, part.radial, weighted, int(item[0].places[0]), among)
+            mine, g, diagonal = _without_matrix(part, part.radial, int(item[0].places[0]), among, own=found.own)
         else:
             D, c = (kernel_change(part, item), c) if linked is None else linked[1][number]
             mine, g = D @ part.a, among @ D
@@ -295,16 +294,16 @@ def _through_link(found: WeightedSum, item: Item, link: Link) -> tuple[Array, li
 
 
 def _without_matrix(
-    part: RidgePart, radial: tuple[Array, Array], weighted: Array | None, place: int, among: Array
+    part: RidgePart, radial: tuple[Array, Array], place: int, among: Array, *, own: bool
 ) -> tuple[Array, Array, Array]:
     """The effects, their mean by D, and the diagonal of D P for one column of a radial kernel, without D itself."""
     middle, scale, V = part.Z[:, place].mean(), radial[1][place], radial[0]
     x, z = part.at[:, place] - middle, part.Z[:, place] - middle  # no digits are lost to an offset
     effect = scale * (x * (V @ part.a) - V @ (z * part.a))
     g = scale * (V.T @ (among * x) - z * (among @ V))
-    if weighted is None:
+    if not own:
         return effect, g, np.zeros(len(z))
-    return effect, g, scale * (x * weighted.sum(axis=1) - weighted @ z)
+    return effect, g, scale * (x * part.closed_form.sum(axis=1) - part.closed_form @ z)
 
 
 def _changes_of(found: WeightedSum, columns: object) -> list[Change]:

@@ -14,11 +14,11 @@ import numpy as np
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Estimator, Rows, XLike
 from mercer.displays.fits import BarsDisplay
-from mercer.errors import InputError, refuse_if
+from mercer.errors import refuse_if
 from mercer.estimators import AutoRegressor, KernelRidge, KernelRidgeCV
 from mercer.estimators.pipelines import fitting_columns, split_pipeline
 from mercer.inference.effects import marginal_effects
-from mercer.inference.parts import parts_of, refuse_few_digits, rows_of
+from mercer.inference.parts import parts_of, refuse_few_digits, refuse_fit, rows_of
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
@@ -157,11 +157,7 @@ def influence(model: Estimator, X: XLike = None, *, effects: bool = False, verbo
     refuse_if(not known, "The model of influence", must_be, type(model).__name__)
     weights, fits, (_, scale) = parts_of(model)
     for fitted in fits:
-        if fitted.weights is not None:
-            raise InputError("influence does not support sample_weight. Fit the model without it.")
-        shape, alpha = fitted.targets.shape, float(fitted.alphas[0])
-        refuse_if(shape[1] != 1, "influence", "of one target", f"{shape[1]} targets")
-        refuse_if(alpha <= 0, "alpha for influence", "above 0", alpha)
+        refuse_fit(fitted, "influence", "of one target", " targets")
     n = len(fits[0].targets)
     promise(8 * n * n * 5, f"influence of {n} rows", "Use fewer rows.")
     new = None if X is None else rows_of(model, X if transformers is None else transformers.transform(X))

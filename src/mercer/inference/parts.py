@@ -65,10 +65,8 @@ class RidgePart:
         The map from the targets to the dual coefficients, and these.
     shares, constant : ndarray of shape (n,), float
         The map from the targets to the constant, and this.
-    residual, left : ndarray of shape (n,)
-        Leave-one-out residuals, and what the ridge leaves of its targets.
-    degrees : float
-        Effective degrees of freedom.
+    residual : ndarray of shape (n,)
+        Leave-one-out residuals.
     """
 
     kernel: Kernel
@@ -81,8 +79,6 @@ class RidgePart:
     shares: Array
     constant: float
     residual: Array
-    left: Array
-    degrees: float
 
     @property
     def rows(self) -> tuple[Rows, Rows]:
@@ -112,9 +108,9 @@ class RidgePart:
         return V, by**2
 
     @cached_property
-    def closed_form(self) -> Array | None:
-        """V_ij P_ij of the closed forms; None without these."""
-        return None if self.radial is None else self.radial[0] * self.P
+    def closed_form(self) -> Array:
+        """V_ij P_ij of the closed forms, of parts that are radial."""
+        return np.asarray(0.0 if self.radial is None else self.radial[0] * self.P)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,26 +150,22 @@ class WeightedSum:
 
 def kernel_change(part: RidgePart, item: Item) -> Array:
     """What the changes do to k(x, z) for every row x of `part.at` and z of `part.Z`."""
-    if len(item) == 1 and item[0].direction is not None:
-        return _along(part, item[0].places, item[0].direction)
+    if len(item) == 1 and item[0].direction is not None:  # one of its own for every row x
+        places, direction = item[0].places, item[0].direction
+        if part.radial is None:
+            slopes = zip(places.tolist(), direction.T, strict=True)
+            return np.asarray(sum(by[:, None] * part.kernel.derivative(*part.rows, (place,)) for place, by in slopes))
+        V, factor = part.radial
+        by, middle = direction * factor[places], part.Z[:, places].mean(axis=0)
+        own = np.einsum("ij,ij->i", by, part.at[:, places] - middle)
+        return np.asarray(V * (own[:, None] - by @ (part.Z[:, places] - middle).T))
     cells = tuple(change for change in item if change.ends is not None)
     columns = tuple(int(change.places[0]) for change in item if change.ends is None)
     if len(columns) == 1 and not cells and part.radial is not None:
-        (place,), (V, by) = columns, part.radial
-        return np.asarray(V * (by[place] * np.subtract.outer(part.at[:, place], part.Z[:, place])))
+        (place,), (V, factor) = columns, part.radial
+        return np.asarray(V * (factor[place] * np.subtract.outer(part.at[:, place], part.Z[:, place])))
     ends = ((c, replace(part, at=rows)) for c, rows in stencil(part, cells, []))
     return np.asarray(sum(c * (end.kernel.derivative(*end.rows, columns) if columns else end.K) for c, end in ends))
-
-
-def _along(part: RidgePart, places: Array, direction: Array) -> Array:
-    """The derivative of k(x, z) along a direction of its own for every row x."""
-    if part.radial is None:
-        pairs = zip(places.tolist(), direction.T, strict=True)
-        return np.asarray(sum(by[:, None] * part.kernel.derivative(*part.rows, (place,)) for place, by in pairs))
-    V, factor = part.radial
-    by, middle = direction * factor[places], part.Z[:, places].mean(axis=0)
-    own = np.einsum("ij,ij->i", by, part.at[:, places] - middle)
-    return np.asarray(V * (own[:, None] - by @ (part.Z[:, places] - middle).T))
 
 
 def stencil(part: RidgePart, item: Item, kernels: list[Kernel]) -> list[tuple[float, Array]]:
@@ -201,7 +193,7 @@ def as_sum(model: Estimator, X: XLike, of: str) -> WeightedSum:
     if X is None and transformers is not None:
         raise InputError("marginal_effects of a Pipeline needs X, its training rows before transformation. Pass X.")
     for each in fitted:
-        _refuse(each)
+        refuse_fit(each, "marginal_effects", "of one target or two classes", dense=True)
     first = fitted[0]
     Z, n = np.asarray(first.X, dtype=np.float64), len(first.targets)
     refuse_if(n < 2, "The model of marginal_effects", "fitted to at least 2 rows", n)
@@ -222,8 +214,9 @@ def as_sum(model: Estimator, X: XLike, of: str) -> WeightedSum:
         at, Z = at - middle, Z - middle
         changes = [recentre(change, middle) for change in changes]
     parts = [_part(weight * scale, each, Z, at, moved=moved) for weight, each in zip(weights, fitted, strict=True)]
-    degrees = sum(weight * part.degrees for weight, part in zip(weights, parts, strict=True))
-    residuals = sum(weight * part.left for weight, part in zip(weights, parts, strict=True))
+    pairs = [(weight, each.leave_outs[0][1]) for weight, each in zip(weights, fitted, strict=True)]
+    degrees = sum(weight * (n - left.multiple * float(left.diagonal().sum())) for weight, left in pairs)
+    residuals = sum(weight * (left.multiple * left.a[:, 0]) for weight, left in pairs)
     residuals += (1.0 - sum(weights)) * first.targets[:, 0]
     return WeightedSum(parts, start, own, residuals, float(degrees), columns, changes, link)
 
@@ -293,14 +286,16 @@ def _probability(odds: Array, slope: Array) -> tuple[Array, Array, Array]:
     return p, p * (1.0 - p) * slope, p * (1.0 - p) * (1.0 - 2.0 * p) * slope**2
 
 
-def _refuse(fitted: FittedRidge) -> None:
+def refuse_fit(fitted: FittedRidge, what: str, must_be: str, unit: str = "", *, dense: bool = False) -> None:
+    """Raise an error for a fit with weights, several targets or no penalty; if asked for, to rows that are no table."""
     if fitted.weights is not None:
-        raise InputError("marginal_effects does not support sample_weight. Fit the model without it.")
+        raise InputError(f"{what} does not support sample_weight. Fit the model without it.")
     targets, alpha = fitted.targets.shape[1], float(fitted.alphas[0])
-    refuse_if(targets != 1, "marginal_effects", "of one target or two classes", targets)
-    if fitted.kernel.kind == "gram" or hasattr(fitted.X, "tocsr") or np.asarray(fitted.X).dtype.kind not in "fiu":
-        raise InputError("marginal_effects needs a dense table of numbers, and no precomputed kernel.")
-    refuse_if(alpha <= 0, "alpha for marginal_effects", "above 0", alpha)
+    refuse_if(targets != 1, what, must_be, f"{targets}{unit}")
+    given = fitted.kernel.kind == "gram" or hasattr(fitted.X, "tocsr")
+    if dense and (given or np.asarray(fitted.X).dtype.kind not in "fiu"):
+        raise InputError(f"{what} needs a dense table of numbers, and no precomputed kernel.")
+    refuse_if(alpha <= 0, f"alpha for {what}", "above 0", alpha)
 
 
 def _part(weight: float, fitted: FittedRidge, Z: Array, at: Array, *, moved: bool) -> RidgePart:
@@ -320,10 +315,8 @@ def _part(weight: float, fitted: FittedRidge, Z: Array, at: Array, *, moved: boo
         rows = Rows(Z, fitted.names)
         values = fitted.values(fitted.rows()) - times(fitted.kernel, rows, rows, np.ascontiguousarray(a[:, None]))
         constant = float(values.mean())
-    diagonal, rest = left.diagonal(), left.multiple * left.a[:, 0]
-    degrees = len(Z) - left.multiple * float(diagonal.sum())
-    residual = left.a[:, 0] / diagonal
-    return RidgePart(fitted.kernel, Z, at, fitted.names, weight, P, a, shares, constant, residual, rest, degrees)
+    residual = left.a[:, 0] / left.diagonal()
+    return RidgePart(fitted.kernel, Z, at, fitted.names, weight, P, a, shares, constant, residual)
 
 
 def refuse_few_digits(fitted: FittedRidge, left: LeaveOut, what: str, lost: float = 1.0) -> None:

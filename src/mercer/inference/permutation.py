@@ -61,13 +61,9 @@ class PermutationTest(Shown):
 
     def _columns(self) -> dict[str, list[object]]:
         spread = float(self.null.std(ddof=1)) if len(self.null) > 1 else float("nan")
-        return {
-            "score": [self.score],
-            "mean of permutations": [float(self.null.mean())],
-            "standard deviation": [spread],
-            "permutations": [len(self.null)],
-            "p": [self.pvalue],
-        }
+        names = "score", "mean of permutations", "standard deviation", "permutations", "p"
+        values = self.score, float(self.null.mean()), spread, len(self.null), self.pvalue
+        return {name: [value] for name, value in zip(names, values, strict=True)}
 
     def __str__(self) -> str:
         count, mean = int(_as_good(self.null, self.score).sum()), plain(float(self.null.mean()))
@@ -117,12 +113,8 @@ class ColumnTests(Shown):
     scoring: str
 
     def _columns(self) -> dict[str, list[object]]:
-        return {
-            "column": self.names,
-            "mean score permuted": self.null.mean(axis=1).tolist(),
-            "p": self.pvalue.tolist(),
-            "p, Holm": self.adjusted.tolist(),
-        }
+        columns = {"mean score permuted": self.null.mean(axis=1), "p": self.pvalue, "p, Holm": self.adjusted}
+        return {"column": self.names} | {name: values.tolist() for name, values in columns.items()}
 
     def __str__(self) -> str:
         head = f"Best {self.scoring} {plain(self.score)}; {self.null.shape[1]} permutations of each column."
@@ -271,16 +263,13 @@ def check_search(given: Estimator, X: XLike, scoring: ScoringLike = None) -> Est
     known = single or isinstance(given, SearchCore)
     refuse_if(not known, "The model of permutation_test", must_be, type(given).__name__, out)
     found = search_of(given, int((*np.shape(X), 1, 1)[1])) if single else clone(given)
+    again = "it would have to be done again for every permutation."
     for name in ("extend_grid", "tune"):
         if getattr(found, name, False):
-            raise InputError(
-                f"permutation_test does not support {name}=True: it would have to be done again for every permutation. "
-                f"Use {name}=False."
-            )
+            raise InputError(f"permutation_test does not support {name}=True: {again} Use {name}=False.")
     if getattr(found, "class_weight", None) is not None:
-        raise InputError(
-            "permutation_test does not support class_weight: weights would change with the labels. Remove it."
-        )
+        why = "weights would change with the labels. Remove it."
+        raise InputError(f"permutation_test does not support class_weight: {why}")
     must_be = "'best': the score of a permutation is that of its best candidate"
     refuse_if(found.rule != "best", "rule of permutation_test", must_be, repr(found.rule))
     stratified, must_be = "Stratified" in type(found.cv).__name__, "folds that do not depend on the targets"
@@ -302,11 +291,9 @@ class Permutations:
         self.alike = [each[:, None] for each in rows]  # what is exchanged: lines of these tables of row numbers
         if groups is not None:
             self.alike = [np.array([each for each in rows if len(each) == size]) for size in set(map(len, rows))]
-            unlike, must_be = (
-                max(map(len, self.alike)) < 2,
-                "such that at least two groups have the same number of rows",
-            )
-            refuse_if(unlike, "groups of permutation_test", must_be, "groups of different size each")
+            unlike, got = max(map(len, self.alike)) < 2, "groups of different size each"
+            must_be = "such that at least two groups have the same number of rows"
+            refuse_if(unlike, "groups of permutation_test", must_be, got)
 
     def next(self, count: int) -> Array:
         """So many orders, one per row."""

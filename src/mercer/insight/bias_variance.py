@@ -289,13 +289,15 @@ def bias_variance(
         raise InputError(sentence("draws of bias_variance", "an integer of at least 3", repr(draws)))
     models = [estimator] if ladder is None else [clone(estimator).set_params(alpha=float(alpha)) for alpha in ladder]
     count, rng = int(draws), np.random.default_rng(random_state)
+    progress = Progress("bias_variance", count, verbose)
 
-    def new_targets(rng: np.random.Generator) -> tuple[XLike, Array]:
-        return X, f[0] + s[0] * rng.normal(size=len(f[0]))
+    def draw() -> Iterator[object]:
+        for _ in range(count):
+            yield (X, f[0] + s[0] * rng.normal(size=len(f[0]))) if sampler is None else sampler(rng)
+            progress.step()
 
-    sets = ((sampler or new_targets)(rng) for _ in range(count))
     more = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
-    found = _deviations(models, sets, more, X_test, f[1], count, verbose)
+    found = _deviations(models, draw(), more, X_test, f[1], count)
     what = "targets at the given rows" if sampler is None else "training sets"
     how = f"Monte Carlo ({count} draws of {what}, standard errors after +-)"
     return _decompose(found, s[1] ** 2, ladder, how)
@@ -341,13 +343,7 @@ def smoother(estimator: Estimator, X: XLike, y: Array, ladder: Array | None, sam
 
 
 def _deviations(
-    models: list[Estimator],
-    sets: Iterator[object],
-    more: dict[str, Array],
-    X_test: XLike,
-    truth: Array,
-    draws: int,
-    verbose: int,
+    models: list[Estimator], sets: Iterator[object], more: dict[str, Array], X_test: XLike, truth: Array, draws: int
 ) -> Array:
     """Predictions less the truth at the test rows, of models fitted to each set: alphas x draws x rows."""
     from sklearn.base import clone
@@ -355,7 +351,7 @@ def _deviations(
     m = len(truth)
     taken = 6 * 8 * draws * m * len(models)  # deviations, their squares and what each draw adds
     promise(taken, f"Storing the predictions of {draws} draws at {m} rows", "Use fewer test rows or draws.")
-    found, progress = np.empty((len(models), draws, m)), Progress("bias_variance", draws, verbose)
+    found = np.empty((len(models), draws, m))
     for r, drawn in enumerate(sets):
         if not isinstance(drawn, list | tuple) or len(drawn) != 2:
             raise InputError(sentence("The result of sampler", "a pair X, y", type(drawn).__name__))
@@ -366,7 +362,6 @@ def _deviations(
             refuse_if(predicted.shape != (m,), "Predictions in bias_variance", "one value per row", got)
             refuse_if(not np.isfinite(predicted).all(), "Predictions in bias_variance", "finite", "NaN or infinity")
             found[a, r] = predicted - truth
-        progress.step()
     return found
 
 
@@ -392,5 +387,5 @@ def _decompose(d: Array, noise: Array, ladder: Array | None, how: str) -> BiasVa
         "risk": (d**2).mean(axis=2).std(axis=1, ddof=1) / np.sqrt(draws),
     }
     at = slice(None) if ladder is not None else 0
-    told = {name: values[at] for name, values in errors.items()}
-    return BiasVariance(bias[at], (error - bias)[at], np.broadcast_to(noise, bias.shape)[at], ladder, told, how)
+    spread = {name: values[at] for name, values in errors.items()}
+    return BiasVariance(bias[at], (error - bias)[at], np.broadcast_to(noise, bias.shape)[at], ladder, spread, how)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, product
@@ -118,16 +119,22 @@ def check_mercer(
     invalid = precision is not None and not (is_real(precision) and 0 <= precision < 1)
     refuse_if(invalid, "precision of check_mercer", "a number from 0 to below 1", repr(precision))
     if not isinstance(kernel_or_matrix, Kernel):
-        if X is not None:
-            raise InputError(
-                "X must be None when a matrix is checked; got a matrix and X. To check a kernel on rows, use "
-                "check_mercer(kernel, X)."
-            )
+        way_out = "To check a kernel on rows, use check_mercer(kernel, X)."
+        refuse_if(X is not None, "X", "None when a matrix is checked", "a matrix and X", way_out)
         K, own = as_matrix(kernel_or_matrix)
         return _measure(K, own if precision is None else float(precision), "K", None, None)
-    if X is not None:
-        return _on_rows(kernel_or_matrix, X, _KERNEL_PRECISION if precision is None else float(precision))
-    return _without_rows(kernel_or_matrix, _widths(columns), _generator(random_state))
+    kernel = kernel_or_matrix
+    if X is None:
+        return _without_rows(kernel, _widths(columns), _generator(random_state))
+    precision, rows = _KERNEL_PRECISION if precision is None else float(precision), as_rows(X)
+    refuse_if(not len(rows), "X of check_mercer", "at least one row", "none")
+    if kernel.kind == "gram":
+        K, own = as_matrix(kernel(X))
+        return _measure(K, max(own, precision), f"{kernel!r} of this matrix", None, kernel.certificate())
+    # what is not our own arithmetic is asked for both halves, so that an asymmetry shows
+    K = kernel(rows) if kernel.trusted else kernel(rows, rows)
+    refuse_if(not np.isfinite(K).all(), f"Every value of {kernel!r}", "finite", "NaN or infinity", "Scale X.")
+    return _measure(K, precision, f"{kernel!r} on these rows", rows, kernel.certificate())
 
 
 def _measure(K: Array, precision: float, name: str, rows: Rows | None, proof: Certificate | None) -> MercerCheck:
@@ -162,18 +169,6 @@ _BESIDE = {  # what a certificate adds to whether the matrix has no violation, b
 }
 
 
-def _on_rows(kernel: Kernel, X: XLike, precision: float) -> MercerCheck:
-    rows = as_rows(X)
-    refuse_if(not len(rows), "X of check_mercer", "at least one row", "none")
-    if kernel.kind == "gram":
-        K, own = as_matrix(kernel(X))
-        return _measure(K, max(own, precision), f"{kernel!r} of this matrix", None, kernel.certificate())
-    # what is not our own arithmetic is asked for both halves, so that an asymmetry shows
-    K = kernel(rows) if kernel.trusted else kernel(rows, rows)
-    refuse_if(not np.isfinite(K).all(), f"Every value of {kernel!r}", "finite", "NaN or infinity", "Scale X.")
-    return _measure(K, precision, f"{kernel!r} on these rows", rows, kernel.certificate())
-
-
 def _without_rows(kernel: Kernel, columns: Sequence[int], rng: np.random.Generator) -> MercerCheck:
     proof = kernel.certificate()
     if proof.valid is True:
@@ -203,12 +198,11 @@ def _widths(columns: Any) -> list[int]:
 
 def _generator(random_state: Seed) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31 - 1))
-    try:
+        random_state = random_state.randint(2**31 - 1)
+    with suppress(TypeError, ValueError):
         return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        must_be = "a non-negative integer, a generator or None"
-        raise InputError(sentence("random_state of check_mercer", must_be, repr(random_state))) from None
+    must_be = "a non-negative integer, a generator or None"
+    raise InputError(sentence("random_state of check_mercer", must_be, repr(random_state)))
 
 
 # A function of the user's may lose half of its digits; what it shows beyond that is no rounding.
@@ -217,12 +211,10 @@ PRECISION = 1e-9
 _LARGE = 100.0
 _CHANGE = 1e-4
 _SCALES = (1.0, 0.3, 3.0, 0.1, 10.0, 1e-3, 1e3, 1e-8, 1e8)
-_DRAWS, _CLIMBS, _STEPS = 60, 6, 80
+_DRAWS, _STEPS = 60, 80
 
 
-def search(
-    kernel: Kernel, columns: Sequence[int], rng: np.random.Generator, climbs: int = _CLIMBS
-) -> CounterexampleSearch:
+def search(kernel: Kernel, columns: Sequence[int], rng: np.random.Generator, climbs: int = 6) -> CounterexampleSearch:
     """Try simple tables, then draw some, then climb down from the most promising ones, so many for each width."""
     found = CounterexampleSearch(kernel, rng)
     for tables in (_simple, partial(_random_tables, rng)):

@@ -94,13 +94,6 @@ def check_confidence(value: float) -> float:
     return float(value)
 
 
-def check_method(value: str) -> str:
-    """Validate `method`; "full" is answered before."""
-    known = isinstance(value, str) and value in METHODS
-    refuse_if(not known, "method", "'jackknife+', 'cv+', 'gaussian' or 'full'", repr(value))
-    return value
-
-
 def ranks(n: int, confidence: float) -> tuple[int, int]:
     """Which of n sorted values are the ends: floor(q (n + 1)) and ceil((1 - q) (n + 1)), with q = 1 - confidence.
 
@@ -327,7 +320,8 @@ def interval_bounds(
     diagonal : ndarray of shape (m,) or None
         k(x, x), for method="gaussian" unless the primal was solved.
     """
-    confidence, method = check_confidence(confidence), check_method(method)
+    confidence, known = check_confidence(confidence), isinstance(method, str) and method in METHODS
+    refuse_if(not known, "method", "'jackknife+', 'cv+', 'gaussian' or 'full'", repr(method))
     if method == "gaussian":
         scale = fitted.evidence()[0]
         variance = scale * fitted.variance(rows, diagonal)

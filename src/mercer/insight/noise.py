@@ -50,10 +50,8 @@ class NoiseEstimate(Shown):
         return self.value
 
     def __str__(self) -> str:
-        return (
-            f"noise about {self.value:.4g} +- {self.standard_error:.2g} "
-            f"(an estimate from {self.degrees:.4g} degrees of freedom: {self.how})"
-        )
+        rests = f"an estimate from {self.degrees:.4g} degrees of freedom: {self.how}"
+        return f"noise about {self.value:.4g} +- {self.standard_error:.2g} ({rests})"
 
 
 @keyword_hints
@@ -112,21 +110,16 @@ def noise_estimate(X: XLike, y: YLike, estimator: Estimator = None, *, sample_we
         how = "the residuals of the best candidate of a search, selected with the same y"
     must_be = "KernelRidge, KernelRidgeCV, a Pipeline that ends in one, or None"
     refuse_if(not is_smoother(estimator), "The estimator of noise_estimate", must_be, type(estimator).__name__)
-    return _residual(estimator, X, targets, sample_weight, how)
-
-
-def _residual(estimator: Estimator, X: XLike, y: Array, sample_weight: PerRow, how: str) -> NoiseEstimate:
-    """Residual sum of squares over its expectation in units of the noise variance, where the fit has no bias."""
-    model = smoother(estimator, X, y, None, sample_weight)
+    # residual sum of squares over its expectation in units of the noise variance, where the fit has no bias
+    model = smoother(estimator, X, targets, None, sample_weight)
     used, rows = model.fitted_.numbers, model.check_rows(X)
     degrees = float(len(used))
     for _, part, S in model.fitted_.shares(Rows(rows.values[used], rows.names)):
         degrees += float(np.vdot(S, S)) - 2.0 * float(S[part].diagonal().sum())
-    rest = (y - model.predict(X))[used]
-    refuse_if(
-        degrees < 1e-6 * len(used), "The residual degrees of freedom, n - tr(2S - SS') with predictions S y,",
-        "positive", f"{degrees:.2g}", "The model interpolates the targets: use a larger alpha.",
-    )  # fmt: skip
+    rest = (targets - model.predict(X))[used]
+    what = "The residual degrees of freedom, n - tr(2S - SS') with predictions S y,"
+    way_out = "The model interpolates the targets: use a larger alpha."
+    refuse_if(degrees < 1e-6 * len(used), what, "positive", f"{degrees:.2g}", way_out)
     return NoiseEstimate(math.sqrt(float(rest @ rest) / degrees), degrees, how)
 
 
@@ -142,9 +135,8 @@ def _from_repeated_inputs(X: XLike, y: Array) -> NoiseEstimate:
     refuse_if(len(group) != len(y), "y of noise_estimate", f"{len(group)} numbers, one per row", f"{len(y)}")
     counts = np.bincount(group)
     degrees = len(y) - len(counts)
+    must_be = "contain duplicate rows when no estimator is given"
     if degrees == 0:
-        raise InputError(
-            "X of noise_estimate must contain duplicate rows when no estimator is given; got none. Pass an estimator."
-        )
+        raise InputError(f"X of noise_estimate must {must_be}; got none. Pass an estimator.")
     rest = y - (np.bincount(group, y) / counts)[group]
     return NoiseEstimate(math.sqrt(float(rest @ rest) / degrees), float(degrees), "repeated inputs")

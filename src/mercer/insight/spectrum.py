@@ -162,19 +162,16 @@ class Repair(Shown):
         n, one = len(self.vectors), self.negative == 1
         if not self.negative:
             return f"Nothing to repair: of {n} eigenvalues none is negative beyond rounding."
-        new = "Values for new rows need the same transform: report.apply(K_new)."
-        if self.method == "shift":
-            done = f"shift lifted all by {self.added:.4g}"
-            new = "Values for new rows stay as they are: only the diagonal grows, the same as so much more alpha."
-        elif self.method == "clip":
-            done = f"clip set {'it' if one else 'them'} to 0"
-        else:
-            done = f"flip changed {'its sign' if one else 'their signs'}"
-        were = "was" if one else "were"
-        return (
-            f"{self.negative} of {n} eigenvalues {were} negative, the smallest {self.smallest:.4g}; {done}.\n"
-            f"K changed by {100 * self.change:.3g} % in Frobenius norm.\n{new}"
-        )
+        done = {
+            "shift": f"lifted all by {self.added:.4g}",
+            "clip": f"set {'it' if one else 'them'} to 0",
+            "flip": f"changed {'its sign' if one else 'their signs'}",
+        }[self.method]
+        new = "stay as they are: only the diagonal grows, the same as so much more alpha."
+        new = new if self.method == "shift" else "need the same transform: report.apply(K_new)."
+        were = f"{'was' if one else 'were'} negative, the smallest {self.smallest:.4g}"
+        changed = f"K changed by {100 * self.change:.3g} % in Frobenius norm.\nValues for new rows {new}"
+        return f"{self.negative} of {n} eigenvalues {were}; {self.method} {done}.\n{changed}"
 
 
 @overload
@@ -230,33 +227,30 @@ def repair(K: XLike, method: str = "clip", *, return_report: bool = False) -> Ar
     Values for new rows stay as they are: only the diagonal grows, the same as so much more alpha.
     """
     if method not in _TIMES:
-        raise InputError(
-            sentence("method of repair", "'clip', 'flip' or 'shift'", repr(method), nearest(str(method), _TIMES))
-        )
+        hint = nearest(str(method), _TIMES)
+        raise InputError(sentence("method of repair", "'clip', 'flip' or 'shift'", repr(method), hint))
     table, precision = as_matrix(K)
     gap, (i, j) = worst_asymmetry(table)
     if gap > ASYMMETRY * float(np.abs(table).max()):
         got = f"K[{i}, {j}] = {table[i, j]:.6g} and K[{j}, {i}] = {table[j, i]:.6g}"
         raise InputError(sentence("K", "symmetric", got, "If the difference is rounding error, use (K + K.T) / 2."))
-    report, mended = _mend(GramSpectrum(table, precision), method)
+    spectrum, n = GramSpectrum(table, precision), len(table)
+    before, unit = spectrum.symmetric, spectrum.unit
+    if not spectrum.negative:
+        mended = table if (table == table.T).all() else before * unit
+        report = Repair(method, 0, spectrum.smallest, 0.0, 0.0, np.empty((n, 0)))
+    else:
+        values, vectors = np.linalg.eigh(before)
+        count = int((values < -spectrum.slack).sum())
+        if method == "shift":
+            added, vectors, after = -float(values[0]), np.empty((n, 0)), before.copy()
+            after.flat[:: n + 1] += added
+        else:
+            # from what is kept, not by taking away what is not: F F' has no negative eigenvalue
+            root = vectors * np.sqrt(np.abs(values) if method == "flip" else np.maximum(values, 0.0))
+            added, vectors, after = 0.0, vectors[:, values < 0], root @ root.T
+            after = 0.5 * (after + after.T)
+        change, mended = float(np.linalg.norm(after - before) / np.linalg.norm(before)), after * unit
+        report = Repair(method, count, float(values[0]) * unit, change, added * unit, vectors)
     result = mended.astype(np.float32 if getattr(K, "dtype", None) == np.float32 else np.float64)
     return (result, report) if return_report else result
-
-
-def _mend(spectrum: GramSpectrum, method: str) -> tuple[Repair, Array]:
-    before, n = spectrum.symmetric, len(spectrum.K)
-    if not spectrum.negative:
-        same = spectrum.K if (spectrum.K == spectrum.K.T).all() else before * spectrum.unit
-        return Repair(method, 0, spectrum.smallest, 0.0, 0.0, np.empty((n, 0))), same
-    values, vectors = np.linalg.eigh(before)
-    count = int((values < -spectrum.slack).sum())
-    if method == "shift":
-        added, vectors, after = -float(values[0]), np.empty((n, 0)), before.copy()
-        after.flat[:: n + 1] += added
-    else:
-        # from what is kept, not by taking away what is not: F F' has no negative eigenvalue
-        root = vectors * np.sqrt(np.abs(values) if method == "flip" else np.maximum(values, 0.0))
-        added, vectors, after = 0.0, vectors[:, values < 0], root @ root.T
-        after = 0.5 * (after + after.T)
-    change, unit = float(np.linalg.norm(after - before) / np.linalg.norm(before)), spectrum.unit
-    return Repair(method, count, float(values[0]) * unit, change, added * unit, vectors), after * unit

@@ -20,7 +20,7 @@ from mercer.selection.removals import Removals
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.solvers.problem import Problem
 from mercer.text import Shown
-from mercer.tuning.committee import LOCAL, TrainingTable, tune_metrics
+from mercer.tuning.committee import TrainingTable, tune_metrics
 from mercer.tuning.descent import least_alpha
 from mercer.tuning.held_out import downhill
 
@@ -36,7 +36,7 @@ def tuned_kernels(rows: Rows, problem: Problem, seed: int) -> list[tuple[Kernel,
     size = np.maximum(np.sqrt(np.mean(problem.Y**2, axis=0)), 1e-300)
     scaled = Rows(np.asarray(rows.values / spreads), rows.names)
     table = TrainingTable(scaled, Problem(problem.Y / size, problem.weights, intercept=True), list(range(rows.width)))
-    ends = [end for _, end in tune_metrics(table, LOCAL, np.random.default_rng(seed))]
+    ends = [end for _, end in tune_metrics(table, np.random.default_rng(seed))]
     return [(times_width(end.kernel, spreads), end.alpha) for end in ends]
 
 

@@ -67,6 +67,7 @@ def weigh(matrix: Array, problem: Problem) -> Array:
     return matrix
 
 
+@dataclass(eq=False, repr=False)
 class Candidate:
     """One kernel on all rows: the matrices that every alpha shares, and the held-out predictions of each alpha.
 
@@ -94,27 +95,24 @@ class Candidate:
         every prediction is then computed by itself. Otherwise only those are that have lost digits.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        rows: Rows,
-        problem: Problem,
-        removals: Removals,
-        route: str,
-        *,
-        whole: bool = False,
-        sets: UsedSets | None = None,
-        errors_only: bool = False,
-        ranks: bool = False,
-    ) -> None:
-        self.kernel, self.rows, self.removals, self.route = kernel, rows, removals, route
-        self.whole, self.errors_only, self.ranks = whole, errors_only, ranks
-        self.sets = UsedSets(problem, removals) if sets is None else sets
+    kernel: Kernel
+    rows: Rows
+    problem: Problem
+    removals: Removals
+    route: str
+    whole: bool = False
+    sets: UsedSets | None = None
+    errors_only: bool = False
+    ranks: bool = False
+
+    def __post_init__(self) -> None:
+        kernel, rows, problem, removals = self.kernel, self.rows, self.problem, self.removals
+        self.used = self.sets or UsedSets(problem, removals)
         # targets in units of their size, so that no coefficient vanishes or overflows
         self.unit, self.targets = sizes(problem.Y), problem.Y.shape[1]
         self.problem = replace(problem, Y=problem.Y / self.unit)
         self._largest_target = np.abs(self.problem.Y).max(axis=0, initial=0.0)
-        if route == "primal":
+        if self.route == "primal":
             phi = np.asarray(kernel.features(rows), dtype=np.float64)
             # columns as they are have no rounding error; others have one of their size
             with np.errstate(over="ignore"):
@@ -143,7 +141,7 @@ class Candidate:
             what, must_be = f"Values of {self.kernel!r}", "so small that their sums are finite"
             refuse_if(not self.largest < np.inf, what, must_be, "larger ones", "Scale the columns of X.")
         error = self._kernel_error(K) if problem.labels else 1.0
-        self.rounding = Rounding(K, self.new, problem, self.removals, self.sets, error)
+        self.rounding = Rounding(K, self.new, problem, self.used, error)
         self.problem = replace(problem, Y=self.rounding.Y)
 
     def _kernel_error(self, K: Array) -> float:
@@ -184,8 +182,8 @@ class Candidate:
 
     @cached_property
     def _dual(self) -> Candidate:
-        data = self.kernel, self.rows, replace(self.problem, Y=self.problem.Y * self.unit), self.removals
-        return Candidate(*data, "spectral", sets=self.sets, errors_only=self.errors_only, ranks=self.ranks)
+        problem = replace(self.problem, Y=self.problem.Y * self.unit)
+        return replace(self, problem=problem, route="spectral", whole=False, sets=self.used)
 
     # -- closed forms ---------------------------------------------------------------------------------
 
@@ -194,7 +192,7 @@ class Candidate:
         with suppress(SingularError):
             if self.route == "spectral":
                 return self._read(Spectral(self.d, self.U, self.U2, system, alpha, whole=self.whole), alpha)
-            mirrored = self.sets.scattered or self.ranks
+            mirrored = self.used.scattered or self.ranks
             return self._read(Inverted.of_matrix(system, alpha, mirrored=mirrored, largest=self.largest), alpha)
         d, U = np.linalg.eigh(self.K)  # a system that is not positive definite has a spectrum all the same
         with suppress(SingularError):
@@ -203,12 +201,14 @@ class Candidate:
 
     def _read(self, left: LeaveOut, alpha: float) -> HeldOut:
         """Read the predictions of every removal from P; refit where P_SS is singular or larger than the rest."""
-        removals, sets = self.removals, self.sets
+        removals, sets = self.removals, self.used
         if isinstance(left, Dual):
             self.rounding.add_noise(left)
         values = np.zeros((len(removals.rows), self.problem.Y.shape[1]))
         if sets.single:
-            again = self._read_singles(left, values)
+            e, good = left.single_residuals()
+            values[:] = self._predict_alone(left, np.arange(len(e)), e, good)[removals.rows]
+            again = np.flatnonzero(~good[removals.rows]).tolist()
             refits = len(again)
         else:
             done = self._read_groups(left, values)
@@ -229,36 +229,28 @@ class Candidate:
         cancelled |= self.errors_only and bool(self._has_cancelled(values, left).any())
         return HeldOut(values, max(worst, condition), refits, terms=terms, cancelled=cancelled)
 
-    def _read_singles(self, left: LeaveOut, values: Array) -> list[int]:
-        """Leave-one-out, all rows at once: Y - a / diag P. Returns the removals that must be refitted."""
-        problem, rows, t = self.problem, self.removals.rows, self.targets
-        e, good = left.single_residuals()
-        found = problem.Y - e / problem.root[:, None]
+    def _predict_alone(self, left: LeaveOut, rows: Array, e: Array, good: Array, base: Array | None = None) -> Array:
+        """Y - e / V at rows that are left out one at a time, alone or beside `base`; small ones by themselves."""
+        problem, t = self.problem, self.targets
+        found = problem.Y[rows] - e / problem.root[rows, None]
         few_digits = self._has_cancelled(found, left) & good
         if self.errors_only:  # those whose errors are small, too
-            few_digits &= self._has_cancelled(problem.Y - found, left)
+            few_digits &= self._has_cancelled(problem.Y[rows] - found, left)
         small = np.flatnonzero(few_digits)
         if len(small) and not left.degenerate:
-            found[small, :t] = left.single_predictions(small, e[small, :t]) / problem.root[small, None]
-        values[:] = found[rows]
-        return np.flatnonzero(~good[rows]).tolist()
+            direct = left.single_predictions(rows[small], e[small, :t], base)
+            found[small, :t] = direct / problem.root[rows[small], None]
+        return found
 
     def _read_groups(self, left: LeaveOut, values: Array) -> set[int]:
         """Removals of one row beside another removal, from that one's factor. Returns which were read."""
-        problem, removals, t, done = self.problem, self.removals, self.targets, set[int]()
-        for base, members in self.sets.groups.items():
-            rows = removals.rows[removals.starts[members]]
-            more = left.one_more(self.sets.rows[base], rows)
-            if more is None:
-                continue
-            e, good = more
-            found = problem.Y[rows] - e / problem.root[rows, None]
-            small = np.flatnonzero(self._has_cancelled(found, left) & good)
-            if len(small):
-                direct = left.single_predictions(rows[small], e[small, :t], self.sets.rows[base])
-                found[small, :t] = direct / problem.root[rows[small], None]
-            values[removals.starts[members]] = found
-            done.update(np.array(members)[good].tolist())
+        removals, done = self.removals, set[int]()
+        for number, members in self.used.groups.items():
+            at, base = removals.starts[members], self.used.rows[number]
+            more = left.one_more(base, removals.rows[at])
+            if more is not None:
+                values[at] = self._predict_alone(left, removals.rows[at], *more, base)
+                done.update(np.array(members)[more[1]].tolist())
         return done
 
     def _has_cancelled(self, values: Array, left: LeaveOut) -> Array:
@@ -273,7 +265,7 @@ class Candidate:
 
     def _read_sets(self, left: LeaveOut, E: dict[int, Array], alpha: float, values: Array) -> None:
         """Y - E at test rows with weight, f(x0) - u_S(x0)'E_S at the others; small ones by themselves."""
-        problem, removals, sets = self.problem, self.removals, self.sets
+        problem, removals, sets = self.problem, self.removals, self.used
         places = problem.place[removals.rows]
         for i, e in E.items():
             part, at = removals.part(i), sets.at[i]
@@ -298,10 +290,10 @@ class Candidate:
 
     def _direct(self, i: int, e: Array, left: LeaveOut, alpha: float) -> Array:
         """Predictions of removal i from the coefficients of the model without it, and not as differences from Y."""
-        problem, test, at, t = self.problem, self.removals.tests[i], self.sets.at[i], self.targets
+        problem, test, at, t = self.problem, self.removals.tests[i], self.used.at[i], self.targets
         if left.degenerate:
             return self.refit(i, alpha)[0][:, :t]
-        places, rows, direct = problem.place[test], self.sets.rows[i], np.empty((len(test), t))
+        places, rows, direct = problem.place[test], self.used.rows[i], np.empty((len(test), t))
         mine = places >= 0
         found = left.predictions(rows, e[:, :t])
         direct[mine] = (found if at is None else found[at]) / problem.root[places[mine], None]

@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.kernels.tiles import blocks
-from mercer.selection.removals import Removals, UsedSets
+from mercer.selection.removals import UsedSets
 from mercer.solvers.leave_out import Dual, Spectral
 from mercer.solvers.plan import EPS
 from mercer.solvers.problem import Problem
@@ -35,10 +35,8 @@ class Rounding:
         V k(X, x0) of rows of weight zero.
     problem : Problem
         Targets, t columns.
-    removals : Removals
-        What is left out.
     sets : UsedSets
-        The same among the rows with weight.
+        What is left out, among the rows with weight.
     error : float
         Relative error of kernel values, in units of the precision.
 
@@ -48,11 +46,9 @@ class Rounding:
         The targets, and the two of noise. The second is zero here: `add_noise` puts it in place of P V Y.
     """
 
-    def __init__(
-        self, K: Array, new: Array | None, problem: Problem, removals: Removals, sets: UsedSets, error: float = 1.0
-    ) -> None:
-        self.K, self.new, self.problem, self.removals, self.sets, self.error = K, new, problem, removals, sets, error
-        self.t = problem.Y.shape[1]
+    def __init__(self, K: Array, new: Array | None, problem: Problem, sets: UsedSets, error: float) -> None:
+        self.K, self.new, self.problem, self.error, self.t = K, new, problem, error, problem.Y.shape[1]
+        self.sets, self.removals = sets, sets.removals
         self._roots = np.asarray(np.sqrt(np.abs(np.diagonal(K))))
         self._root, self._whole = (np.sqrt(np.mean(values**2, axis=0)) for values in (self._roots, problem.Y))
         self._noise = np.random.default_rng(0).normal(size=(2, len(problem.used_rows)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -159,10 +159,8 @@ def width_ladder(rows: Rows, *, manhattan: bool = False, spreads: Array | None =
     sample = _sample(rows)
     values = sample.dense()
     if sample.objects or values.dtype == object:
-        raise InputError(
-            "Kernel names such as 'gaussian' need numeric X, to choose default widths. Use kernel objects with a width "
-            "instead."
-        )
+        way_out = "Use kernel objects with a width instead."
+        raise InputError(f"Kernel names such as 'gaussian' need numeric X, to choose default widths. {way_out}")
     values = values if spreads is None else values / spreads
     from scipy.spatial.distance import pdist
 
@@ -187,21 +185,16 @@ def resolve_alphas(alphas: AlphaLike, kernels: Sequence[Kernel], rows: Rows, n: 
 
     `n`: how many rows there are, where `rows` are but a sample of them.
     """
-    if alphas is None:
-        return _alpha_ladder(kernels, rows, len(rows) if n is None else n)
-    given = np.empty(0)
-    with suppress(TypeError, ValueError):
-        given = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-    invalid = given.ndim != 1 or not given.size or not (np.isfinite(given) & (given >= 0)).all()
-    way_out = "Use numbers such as 0.01, 0.1 and 1."
-    refuse_if(invalid, "alphas", "finite, non-negative numbers", repr(alphas), way_out)
-    return given
-
-
-def _alpha_ladder(kernels: Sequence[Kernel], rows: Rows, n: int) -> Array:
-    """From a penalty that leaves about one degree of freedom down to one that hardly penalizes."""
-    sample = _sample(rows)
-    largest, typical = [], []
+    if alphas is not None:
+        given = np.empty(0)
+        with suppress(TypeError, ValueError):
+            given = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+        invalid = given.ndim != 1 or not given.size or not (np.isfinite(given) & (given >= 0)).all()
+        way_out = "Use numbers such as 0.01, 0.1 and 1."
+        refuse_if(invalid, "alphas", "finite, non-negative numbers", repr(alphas), way_out)
+        return given
+    sample, largest, typical = _sample(rows), [], []
+    n = len(rows) if n is None else n
     for kernel in kernels:
         if kernel.kind == "gram":
             part = np.linspace(0, len(rows) - 1, len(sample)).astype(int)
@@ -210,6 +203,7 @@ def _alpha_ladder(kernels: Sequence[Kernel], rows: Rows, n: int) -> Array:
             K = gram(kernel, sample)
         largest.append(largest_eigenvalue(K.__matmul__, rich_start(len(K)), steps=30) * n / len(sample))
         typical.append(float(np.mean(np.diagonal(K))))
+    # from a penalty that leaves about one degree of freedom down to one that hardly penalizes
     top = max(*largest, 1e-12)
     bottom = max(1e-7 * float(np.median(typical)), 1e-13 * top)
     return round_rungs(np.geomspace(bottom, max(top, 100 * bottom), _ALPHAS))
@@ -226,6 +220,8 @@ _LEAST = 1.2
 _MATTERS = 0.1  # standard errors: a gain that is worth a wider grid
 # Default ladders end at about the largest eigenvalue; alphas below this share of it leave fewer than six digits.
 _SIX_DIGITS = 1e-9
+Both: TypeAlias = tuple[bool, bool]  # of the kernels, and of the alphas
+_NEITHER: Both = (False, False)
 
 
 def _beyond(ladder: Array, chosen: Sequence[float], furthest: float, begin: float | None = None) -> Array:
@@ -243,27 +239,6 @@ def _beyond(ladder: Array, chosen: Sequence[float], furthest: float, begin: floa
     return round_rungs((edge if begin is None else begin) * ratio ** np.arange(1, 4))
 
 
-def further_alphas(table: SearchTable, choice: Winner) -> Array:
-    """Three rungs beyond the edge of the ladder that the best candidate is on; none where it does not, nor where
-    the next rung inward scores the same.
-    """
-    mean, alphas = table.mean[choice.kernel], table.alphas
-    if len(alphas) < 3:
-        return np.empty(0)
-    chosen = [float(alphas[a]) for t, a in enumerate(choice.alphas) if mean[_inward(table, a), t] != mean[a, t]]
-    return _beyond(np.unique(alphas), chosen, 10.0)
-
-
-def further_kernels(table: SearchTable, choice: Winner) -> list[Kernel]:
-    """Three widths beyond the edge that the best candidate is on, where the kernels are a ladder of widths."""
-    winner = table.kernels[choice.kernel]
-    alike = [_size(kernel) for kernel in table.kernels if _same_but_size(kernel, winner)]
-    factors = _beyond(np.unique(alike), [_size(winner)] if alike else [], np.inf, begin=1.0)
-    width = np.asarray(winner.get_params().get("width"), dtype=np.float64)
-    wider = [round_rungs(np.ravel(width * factor)) for factor in factors]
-    return [winner.set_params(width=float(w[0]) if width.ndim == 0 else w) for w in wider]
-
-
 def _inward(table: SearchTable, a: int) -> int:
     """Number of the alpha next to this one, towards the middle of the ladder from its ends."""
     order = np.argsort(table.alphas, kind="stable").tolist()
@@ -271,36 +246,38 @@ def _inward(table: SearchTable, a: int) -> int:
 
 
 def beyond_edges(
-    table: SearchTable, choice: Winner, folds: Folds | None = None, default: tuple[bool, bool] = (False, False)
+    table: SearchTable, choice: Winner, folds: Folds | None = None, default: Both = _NEITHER
 ) -> tuple[list[Kernel], Array]:
-    """Further kernels and alphas where the best candidate is on an edge of the grid; none where it is not.
+    """Three further kernels and alphas where the best candidate is on an edge of the grid; none where it is not.
+
+    There are none either where the kernels are no ladder of widths, or the next alpha inward scores the same.
 
     `default`: whether the kernels, and the alphas, are default ladders. Their ends are where models hardly change any
     more: an end counts only where it beats the rung before by a tenth of a standard error, which `folds` give.
     """
-    mean, k = table.mean, choice.kernel
+    mean, k, alphas, winner = table.mean, choice.kernel, table.alphas, table.kernels[choice.kernel]
     error = np.zeros_like(mean) if folds is None else np.nan_to_num(table.standard_error(folds))
-    rungs, wider = further_alphas(table, choice), further_kernels(table, choice)
-    chosen = list(enumerate(choice.alphas))
+    chosen = [] if len(alphas) < 3 else list(enumerate(choice.alphas))
+    better = [float(alphas[a]) for t, a in chosen if mean[k, _inward(table, a), t] != mean[k, a, t]]
+    rungs = _beyond(np.unique(alphas), better, 10.0)
     if len(rungs) and default[1]:
-        ends = [(t, a) for t, a in chosen if table.alphas[a] in (table.alphas.min(), table.alphas.max())]
+        ends = [(t, a) for t, a in chosen if alphas[a] in (alphas.min(), alphas.max())]
         gains = any(mean[k, a, t] - mean[k, _inward(table, a), t] > _MATTERS * error[k, a, t] for t, a in ends)
-        rungs = rungs[rungs >= _SIX_DIGITS * table.alphas.max()] if gains else rungs[:0]
-    if wider and default[0]:
-        winner = table.kernels[k]
-        others = [i for i, kernel in enumerate(table.kernels) if i != k and _same_but_size(kernel, winner)]
-        other = min(others, key=lambda i: abs(np.log(_size(table.kernels[i]) / _size(winner))))
-        gains = any(mean[k, a, t] - mean[other, a, t] > _MATTERS * error[k, a, t] for t, a in chosen)
-        wider = wider if gains else []
-    return wider, rungs
+        rungs = rungs[rungs >= _SIX_DIGITS * alphas.max()] if gains else rungs[:0]
+    alike = {i: _size(kernel) for i, kernel in enumerate(table.kernels) if _same_but_size(kernel, winner)}
+    factors = _beyond(np.unique(list(alike.values())), [alike[k]] if alike else [], np.inf, begin=1.0)
+    if len(factors) and default[0]:
+        other = min((i for i in alike if i != k), key=lambda i: abs(np.log(alike[i] / alike[k])))
+        at_best = enumerate(choice.alphas)
+        gains = any(mean[k, a, t] - mean[other, a, t] > _MATTERS * error[k, a, t] for t, a in at_best)
+        factors = factors if gains else factors[:0]
+    width = np.asarray(winner.get_params().get("width"), dtype=np.float64)
+    wider = [round_rungs(np.ravel(width * factor)) for factor in factors]
+    return [winner.set_params(width=float(w[0]) if width.ndim == 0 else w) for w in wider], rungs
 
 
 def edges_in_words(
-    table: SearchTable,
-    choice: Winner,
-    folds: Folds | None = None,
-    default: tuple[bool, bool] = (False, False),
-    asked: tuple[bool, bool] = (True, True),
+    table: SearchTable, choice: Winner, folds: Folds | None = None, default: Both = _NEITHER, asked: Both = (True, True)
 ) -> list[str]:
     """The edges of the grid that the best candidate is on, in words; arguments as for `beyond_edges`.
 
@@ -308,10 +285,9 @@ def edges_in_words(
     """
     edges, (wider, rungs) = [], beyond_edges(table, choice, folds, default)
     if len(rungs) and asked[1]:
-        edge, which = (
-            (table.alphas.min(), "smallest") if rungs[0] < table.alphas.min() else (table.alphas.max(), "largest")
-        )
-        edges.append(f"its alpha, {edge:.3g}, is the {which}")
+        least, most = table.alphas.min(), table.alphas.max()
+        edge = f"{least:.3g}, is the smallest" if rungs[0] < least else f"{most:.3g}, is the largest"
+        edges.append(f"its alpha, {edge}")
     if wider and asked[0]:
         winner = table.kernels[choice.kernel]
         one, own = np.ndim(winner.get_params()["width"]) == 0, _size(winner)
@@ -346,14 +322,13 @@ def warn_of_scales(kernels: Sequence[Kernel], rows: Rows) -> None:
     varies = np.flatnonzero(np.ptp(rows.values, axis=0) > _ROUNDING * np.abs(rows.values).max(axis=0))
     if not len(varies) or spreads[varies].max() <= _UNLIKE * spreads[varies].min():
         return
-    least, most = (int(varies[place]) for place in (spreads[varies].argmin(), spreads[varies].argmax()))
-    names = [str(place) if rows.names is None else repr(rows.names[place]) for place in (least, most)]
-    warn(
-        f"The columns of X differ in scale (spread of column {names[0]} {spreads[least]:.3g}, of column {names[1]} "
-        f"{spreads[most]:.3g}), and {single!r} has one width for all of them. Standardize the columns, give one width "
-        "per column, or use a kernel name such as 'gaussian', which chooses widths by column.",
-        MercerWarning,
-    )
+    places = [int(varies[place]) for place in (spreads[varies].argmin(), spreads[varies].argmax())]
+    names = [str(place) if rows.names is None else repr(rows.names[place]) for place in places]
+    least, most = (f"column {name} {spreads[place]:.3g}" for name, place in zip(names, places, strict=True))
+    differ = f"The columns of X differ in scale (spread of {least}, of {most})"
+    way_out = "or use a kernel name such as 'gaussian', which chooses widths by column."
+    way_out = f"Standardize the columns, give one width per column, {way_out}"
+    warn(f"{differ}, and {single!r} has one width for all of them. {way_out}", MercerWarning)
 
 
 def _has_one_width(kernel: Kernel) -> bool:

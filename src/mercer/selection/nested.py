@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import cached_property
+from copy import copy
+from dataclasses import replace
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,49 +23,21 @@ from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime.progress import Progress
 from mercer.selection.outcome import Outcome
 from mercer.selection.plan import Plan
-from mercer.selection.removals import Removals
+from mercer.selection.removals import NestedSets, Removals
 from mercer.selection.scoring import Truth
 from mercer.selection.search import Search
 from mercer.selection.table import SearchTable
 from mercer.solvers.plan import digits_left
 
-
-@dataclass(frozen=True, eq=False)
-class NestedSets:
-    """What is left out for all inner and outer fits.
-
-    Attributes
-    ----------
-    outer : Removals
-        The outer splits.
-    pairs : Removals
-        Sets left out for inner fits, each once.
-    inner : Removals
-        The inner test sets, laid end to end exactly as the tests of `pairs` are.
-    owner : ndarray of int
-        The outer split that each inner test set belongs to.
-    """
-
-    outer: Removals
-    pairs: Removals
-    inner: Removals
-    owner: Array
-
-    @cached_property
-    def everything(self) -> Removals:
-        """Outer sets, then inner ones."""
-        own, pairs = self.outer, self.pairs
-        bases = None if pairs.bases is None else np.append(np.full(len(own), -1), pairs.bases)
-        return Removals([*own.sets, *pairs.sets], [*own.tests, *pairs.tests], bases)
+InnerFolds: TypeAlias = Callable[[Array], Folds]  # of the rows of an outer training part
 
 
 def other_folds(folds: Folds) -> NestedSets:
     """Nested sets whose inner folds are the other outer folds."""
     if not folds.partition or min(len(repeat) for repeat in folds.repeats) < 3:
-        raise InputError(
-            "inner=None uses the other outer folds as inner folds. This needs at least 3 disjoint folds that cover "
-            "every row. Use cv=3 or more, or set inner to a number of folds."
-        )
+        way_out = "Use cv=3 or more, or set inner to a number of folds."
+        needs = f"This needs at least 3 disjoint folds that cover every row. {way_out}"
+        raise InputError(f"inner=None uses the other outer folds as inner folds. {needs}")
     outer = Removals.of(folds.splits, folds.n)
     sets, tests, owner, base = [], [], [], 0
     for repeat in folds.repeats:
@@ -78,7 +51,7 @@ def other_folds(folds: Folds) -> NestedSets:
     return NestedSets(outer, pairs, inner, np.array(owner))
 
 
-def own_folds(folds: Folds, inner: Callable[[Array], Folds]) -> NestedSets:
+def own_folds(folds: Folds, inner: InnerFolds) -> NestedSets:
     """Any inner splitter: `inner(train rows)` draws splits within each outer training part."""
     outer = Removals.of(folds.splits, folds.n)
     sets, tests, owner, bases = [], [], [], []
@@ -96,12 +69,7 @@ def own_folds(folds: Folds, inner: Callable[[Array], Folds]) -> NestedSets:
 
 @underflow_is_zero
 def run_nested(
-    search: Search,
-    kernels: Sequence[Kernel],
-    alphas: Array,
-    inner: Callable[[Array], Folds] | None,
-    rule: str,
-    verbose: int = 0,
+    search: Search, kernels: Sequence[Kernel], alphas: Array, inner: InnerFolds | None, rule: str, verbose: int = 0
 ) -> tuple[Outcome, float, str]:
     """All inner and outer fits of all candidates, the best one of every outer fold.
 
@@ -109,15 +77,14 @@ def run_nested(
     rows of an outer training part; None is the other outer folds.
     """
     layout = other_folds(search.folds) if inner is None else own_folds(search.folds, inner)
-    plan = search.plan(kernels, alphas, removals=layout.everything, scored=len(layout.inner))
+    plan = search.plan(kernels, alphas, nested=layout)
     table, owner, outer_values = _try_candidates(search, layout, kernels, alphas, plan, verbose)
     chosen, best, worst = [], np.empty(len(layout.outer)), 1.0
-    values = np.empty_like(outer_values[0, 0])
+    values, rows = np.empty_like(outer_values[0, 0]), np.arange(search.problem.n)
     for o in range(len(layout.outer)):
         part = replace(table, scores=table.scores[:, :, owner == o])
         mine = np.flatnonzero(layout.owner == o)
-        rest = [np.delete(np.arange(search.problem.n), layout.inner.sets[i]) for i in mine]
-        splits = tuple(Split(train, layout.inner.tests[i]) for train, i in zip(rest, mine, strict=True))
+        splits = tuple(Split(np.delete(rows, layout.inner.sets[i]), layout.inner.tests[i]) for i in mine)
         choice = part.choose(rule, Folds(search.problem.n, (splits,), "inner"), search.failures)
         where = layout.outer.part(o)
         for column, a in enumerate(np.broadcast_to(choice.alphas, values.shape[1])):
@@ -147,8 +114,10 @@ def _try_candidates(
     table = SearchTable.empty(kernels, alphas, len(truth.removals), search.scored_targets, search.scoring.name)
     count = len(layout.outer.rows)
     outer_values = np.empty((len(kernels), len(alphas), count, search.problem.Y.shape[1]))
+    both = copy(search)  # of inner and outer fits
+    both.removals = layout.everything
     progress = Progress("nested cross-validation", len(kernels) * len(alphas), verbose)
-    with closing(search.all_held_out(kernels, alphas, plan, layout.everything)) as found:
+    with closing(both.all_held_out(kernels, alphas, plan)) as found:
         for k, a, held_out in found:
             outer_values[k, a] = held_out.values[:count]
             table.scores[k, a] = search.score_values(truth, held_out.values[count:][place])

@@ -103,8 +103,8 @@ class SearchWork:
         Whether closed forms do not apply (weights that change with every split).
     more : ndarray of bool or False
         Which removals are another one and a single row besides, to be read from the factor of that other one.
-    refit : bool
-        Whether the best candidate is fitted on all rows at the end.
+    nested : bool
+        Whether all choices are repeated in outer folds; otherwise the best candidate is fitted on all rows at the end.
     kept : float
         Bytes of what is kept of every candidate until the end: scores, and held-out values.
     """
@@ -119,7 +119,7 @@ class SearchWork:
     threads: int = 1
     refit_only: bool = False
     more: Array | bool = False
-    refit: bool = True
+    nested: bool = False
     kept: float = 0.0
 
     @staticmethod
@@ -236,23 +236,18 @@ def plan(work: SearchWork, memory: int, rates: Rates | None = None, label: str =
     fitting = next((route for route in routes if route.bytes <= memory), None)
     if fitting is not None:
         return Plan(work, tuple(routes), fitting, memory, label)
-    raise MemoryRefusal(
-        f"Model selection on {work.n} rows needs at least {readable(min(route.bytes for route in routes))} of memory; "
-        f"{readable(memory)} is available. Use at most about {_fitting_rows(work, rates, memory)} rows, or "
-        "NystroemRidgeCV, which reads the rows in blocks."
-    )
-
-
-def _fitting_rows(work: SearchWork, rates: Rates, memory: int) -> int:
-    """Rows for which some route fits, with sets of the same share of them."""
-    n = float(work.n)
+    n = float(work.n)  # for which some route fits, with sets of the same share of the rows
     for _ in range(100):
         share = int(n) / work.n
         smaller = replace(work, n=int(n), sizes=work.sizes * share, tests=work.tests * share)
         if min(route.bytes for route in _routes(smaller, rates)) <= memory:
             break
         n *= 0.9
-    return int(n)
+    raise MemoryRefusal(
+        f"Model selection on {work.n} rows needs at least {readable(min(route.bytes for route in routes))} of memory; "
+        f"{readable(memory)} is available. Use at most about {int(n)} rows, or "
+        "NystroemRidgeCV, which reads the rows in blocks."
+    )
 
 
 def _routes(work: SearchWork, rates: Rates) -> list[RouteCost]:
@@ -265,7 +260,7 @@ def _routes(work: SearchWork, rates: Rates) -> list[RouteCost]:
     calls = rates.start + 100 * rates.row * sets + (rates.call * steps + rates.row * tested) * candidates
     # Gram matrices, and the best candidate on all rows, half of whose time is its own matrix and refinement
     gram = work.kernels * n * n / rates.values
-    gram += 2 * (n**3 / 3 / rates.cholesky + n * n / rates.values) if work.refit else 0.0
+    gram += 2 * (n**3 / 3 / rates.cholesky + n * n / rates.values) if not work.nested else 0.0
     fits, largest = float((trains**3 / 3 + 2 * trains * work.tests).sum()), float(trains.max(initial=0))
     # twice: every training matrix is gathered and copied before it is factored
     seconds = gram + candidates * (2 * fits / rates.cholesky + 10 * rates.call * sets) + calls

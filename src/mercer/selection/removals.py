@@ -82,6 +82,35 @@ class Removals:
         return Removals([np.sort(place[rows]) for rows in self.sets], [place[test] for test in self.tests], self.bases)
 
 
+@dataclass(frozen=True, eq=False)
+class NestedSets:
+    """What is left out for all inner and outer fits.
+
+    Attributes
+    ----------
+    outer : Removals
+        The outer splits.
+    pairs : Removals
+        Sets left out for inner fits, each once.
+    inner : Removals
+        The inner test sets, laid end to end exactly as the tests of `pairs` are.
+    owner : ndarray of int
+        The outer split that each inner test set belongs to.
+    """
+
+    outer: Removals
+    pairs: Removals
+    inner: Removals
+    owner: Array
+
+    @cached_property
+    def everything(self) -> Removals:
+        """Outer sets, then inner ones."""
+        own, pairs = self.outer, self.pairs
+        bases = None if pairs.bases is None else np.append(np.full(len(own), -1), pairs.bases)
+        return Removals([*own.sets, *pairs.sets], [*own.tests, *pairs.tests], bases)
+
+
 def twins(matrix: Array, problem: Problem, removals: Removals) -> tuple[Array, Array | slice]:
     """Rows that a kernel cannot tell apart, whose held-out predictions are one number and must not differ by rounding.
 
@@ -143,6 +172,8 @@ class UsedSets:
 
     Attributes
     ----------
+    removals : Removals
+        The sets among all rows.
     rows : list of ndarray of int
         Each set, counted among the rows with weight.
     single : bool
@@ -161,7 +192,7 @@ class UsedSets:
     """
 
     def __init__(self, problem: Problem, removals: Removals) -> None:
-        place, every = problem.place, not len(problem.unused_rows)
+        self.removals, place, every = removals, problem.place, not len(problem.unused_rows)
         self.rows = removals.sets if every else [used_only(place[rows]) for rows in removals.sets]
         refuse_if(
             not every and any(len(rows) == len(problem.used_rows) for rows in self.rows), "sample_weight",

@@ -18,7 +18,7 @@ import numpy as np
 
 from mercer.data.checks import sizes
 from mercer.data.rows import Array, Estimator, ScoringLike, XLike, YLike
-from mercer.errors import InputError, MercerWarning, nearest, sentence, warn
+from mercer.errors import InputError, MercerWarning, nearest, refuse_if, sentence, warn
 from mercer.selection.removals import Removals, label_targets
 
 # Squared errors below the first have no digits left, above the second they overflow.
@@ -160,11 +160,6 @@ class Truth:
     weights: Array | None = None
 
     @cached_property
-    def tested_y(self) -> Array:
-        """y of every tested row, one test set after the other."""
-        return np.asarray(self.y[self.removals.rows])
-
-    @cached_property
     def present(self) -> Array | None:
         """For each tested row, which classes its model was trained on."""
         fits = self.removals if self.fits is None else self.fits
@@ -216,11 +211,6 @@ class Scoring:
     needs_many: bool = False
     weighted: bool = False
 
-    @property
-    def of_rows(self) -> bool:
-        """Whether the score of a test set is the mean of those of its rows, whatever the sets."""
-        return self.quick in MEANS_OF_ROWS
-
     def pools(self, counts: Array) -> bool:
         """Whether test sets of these many rows are scored as one."""
         return self.pooled and bool((counts == 1).all())
@@ -234,7 +224,7 @@ class Scoring:
         `failures` a test set that the score refuses gets NaN, too, and the reasons are put there; otherwise a warning
         tells them.
         """
-        y, outcome = truth.tested_y, truth.outcome(values)
+        y, outcome = truth.y[truth.removals.rows], truth.outcome(values)
         if self.quick is not None:
             labels = self.quick is accuracy or truth.classes is not None
             y, p = self._columns(y, outcome if labels else values)
@@ -266,7 +256,7 @@ class Scoring:
             warn(f"Some scores are NaN: {self.name} is not defined for a test set of one row. {_LARGER}", MercerWarning)
             return float("nan")
         if self.quick is None:
-            return self._one(y, outcome, outcome.reshape(len(y), -1), None)
+            return self._one(y, outcome, outcome.reshape(len(y), -1), None, None)
         everything = Removals([np.empty(0, dtype=np.intp)], [np.arange(len(y))])
         return float(self.quick(*self._columns(y, outcome), everything).mean())
 
@@ -274,11 +264,9 @@ class Scoring:
         """Truth and prediction as tables: of numbers, or of labels that can be compared."""
         tables = y.reshape(len(y), -1), outcome.reshape(len(y), -1)
         if self.quick is accuracy:
-            if any(table.dtype.kind == "f" and (table % 1 != 0).any() for table in tables):
-                raise InputError(
-                    "scoring must be a regression score for a regression model; got 'accuracy'. Use a score such as "
-                    "'r2', or a classifier."
-                )
+            fractions = any(table.dtype.kind == "f" and (table % 1 != 0).any() for table in tables)
+            must_be, way_out = "a regression score for a regression model", "Use a score such as 'r2', or a classifier."
+            refuse_if(fractions, "scoring", must_be, "'accuracy'", way_out)
             return tables
         return _numbers(self.name, tables[0]), _numbers(self.name, tables[1])
 
@@ -295,9 +283,7 @@ class Scoring:
                 failures.append(str(problem))
         return scores
 
-    def _one(
-        self, y: Array, outcome: Array, values: Array, classes: Classes | None, weights: Array | None = None
-    ) -> float:
+    def _one(self, y: Array, outcome: Array, values: Array, classes: Classes | None, weights: Array | None) -> float:
         """The score of one test set; what is handed out are copies, since a loss may work in place."""
         y, outcome, values = y.copy(), outcome.copy(), values.copy()
         if self.needs_many and y.dtype.kind == "f":  # shares of a variance, in which the unit of y does not count
@@ -326,10 +312,8 @@ def _numbers(name: str, table: Array) -> Array:
     if table.dtype.kind in "biufO":
         with suppress(TypeError, ValueError):
             return table.astype(np.float64, copy=False)
-    raise InputError(
-        f"scoring={name} needs numeric y; got labels such as {table.ravel()[0]!s}. Use a classification score such as "
-        "'accuracy'."
-    )
+    way_out = "Use a classification score such as 'accuracy'."
+    raise InputError(f"scoring={name} needs numeric y; got labels such as {table.ravel()[0]!s}. {way_out}")
 
 
 class _Stub:
@@ -363,10 +347,9 @@ class _Stub:
 
     def predict_proba(self, X: XLike) -> Array:
         """Raise an error: there are no probabilities before the calibration."""
-        raise InputError(
-            "scoring must be a scorer of labels or decision values; got one that needs probabilities, which are "
-            "calibrated after the search. Use a score such as 'accuracy' or 'roc_auc'."
-        )
+        got = "one that needs probabilities, which are calibrated after the search"
+        way_out = "Use a score such as 'accuracy' or 'roc_auc'."
+        raise InputError(sentence("scoring", "a scorer of labels or decision values", got, way_out))
 
 
 def resolve_scoring(scoring: ScoringLike, *, classifier: bool) -> Scoring:
@@ -385,8 +368,11 @@ def resolve_scoring(scoring: ScoringLike, *, classifier: bool) -> Scoring:
         return Scoring(scoring, function, pooled=function not in MEANS_OF_ROWS, needs_many=function is r2)
     if isinstance(scoring, str) or hasattr(scoring, "_score_func"):
         from sklearn import get_config
+        from sklearn.metrics import get_scorer, get_scorer_names
 
-        scorer = _find_scorer(scoring) if isinstance(scoring, str) else scoring
+        if isinstance(scoring, str) and scoring not in get_scorer_names():
+            raise InputError(f"Unknown scoring {scoring!r}. {nearest(scoring, [*QUICK, *get_scorer_names()])}")
+        scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
         metric = _plain(scorer._score_func)  # noqa: SLF001 - scikit-learn has no other name for it
         name, module = getattr(metric, "__name__", ""), str(getattr(metric, "__module__", ""))
         # whether scikit-learn's own searches would hand sample weights to this scorer
@@ -400,14 +386,6 @@ def resolve_scoring(scoring: ScoringLike, *, classifier: bool) -> Scoring:
         _refuse_no_loss(scoring)
         return Scoring(f"minus {getattr(scoring, '__name__', 'loss')}", loss=scoring)
     raise InputError(sentence("scoring", "a scikit-learn name, a scorer or a loss function", repr(scoring)))
-
-
-def _find_scorer(name: str) -> Any:
-    from sklearn.metrics import get_scorer, get_scorer_names
-
-    if name not in get_scorer_names():
-        raise InputError(f"Unknown scoring {name!r}. {nearest(name, [*QUICK, *get_scorer_names()])}")
-    return get_scorer(name)
 
 
 def _plain(function: object) -> object:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import sys
 import warnings
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from types import FunctionType
 from typing import Any
@@ -22,14 +23,15 @@ from mercer.runtime.container import Checkpoint
 from mercer.runtime.progress import Progress
 from mercer.selection.candidate import Candidate, HeldOut
 from mercer.selection.plan import KEPT, SCORE_BYTES, Plan, Rates, SearchWork, plan
-from mercer.selection.removals import Removals, UsedSets
-from mercer.selection.scoring import Classes, Scoring, Truth, accuracy
+from mercer.selection.removals import NestedSets, Removals, UsedSets
+from mercer.selection.scoring import MEANS_OF_ROWS, Classes, Scoring, Truth, accuracy
 from mercer.selection.table import SearchTable, Winner
 from mercer.solvers.problem import Problem, take_rows
 
 _TINY = 200  # rows up to which leave-one-out is done on one thread
 
 
+@dataclass(eq=False, repr=False)
 class Search:
     """One search over kernels and alphas, on folds that were drawn once; everything in the order of the rows given.
 
@@ -49,8 +51,6 @@ class Search:
         Of a classifier.
     per_target : bool
         Whether scores are kept for each target.
-    refit_only : bool
-        Whether weights change with every split, so that nothing but refitting is exact.
     sample_weight : ndarray of shape (n,) or None
         As given, without weights of classes, for scorers that ask for them.
 
@@ -66,61 +66,45 @@ class Search:
         Why scores are missing, where some are.
     """
 
-    def __init__(
-        self,
-        rows: Rows,
-        y: Array,
-        problem: Problem,
-        folds: Folds,
-        scoring: Scoring,
-        classes: Classes | None = None,
-        *,
-        per_target: bool = False,
-        refit_only: bool = False,
-        sample_weight: Array | None = None,
-    ) -> None:
-        self.rows, self.y, self.folds, self.scoring, self.classes = rows, y, folds, scoring, classes
-        self.problem = problem if problem.labels else problem.subtract_mean()  # labels are near zero as they are
-        self.per_target, self.refit_only, self.sample_weight = per_target, refit_only, sample_weight
-        self.scored_targets = problem.Y.shape[1] if per_target else 1
-        self.removals = Removals.of(folds.splits, folds.n)
-        self.pool_only = scoring.pools(self.removals.counts)
+    rows: Rows
+    y: Array
+    problem: Problem
+    folds: Folds
+    scoring: Scoring
+    classes: Classes | None = None
+    per_target: bool = False
+    sample_weight: Array | None = None
+
+    def __post_init__(self) -> None:
+        if not self.problem.labels:  # which are near zero as they are
+            self.problem = self.problem.subtract_mean()
+        self.scored_targets = self.problem.Y.shape[1] if self.per_target else 1
+        self.removals = Removals.of(self.folds.splits, self.folds.n)
+        self.pool_only = self.scoring.pools(self.removals.counts)
         self.failures: list[str] = []
-        self._sets: dict[Removals, tuple[Removals, UsedSets]] = {}
+        self._sets: dict[Removals, UsedSets] = {}
         # for each candidate the plan by which it was tried, and what it predicted, if that was kept
         self._tried: dict[Kernel, dict[float, tuple[Plan, HeldOut | None]]] = {}
 
     # -- the plan and the candidates --------------------------------------------------------------------
 
     def plan(
-        self,
-        kernels: Sequence[Kernel],
-        alphas: Array,
-        rates: Rates | None = None,
-        *,
-        removals: Removals | None = None,
-        scored: int | None = None,
+        self, kernels: Sequence[Kernel], alphas: Array, rates: Rates | None = None, *, nested: NestedSets | None = None
     ) -> Plan:
-        """Which route would be taken, at what cost; nothing is run. `removals`: all of a nested search, and how many
-        of them are scored inside.
-        """
-        nested, targets, candidates = removals is not None, self.problem.Y.shape[1], len(kernels) * len(alphas)
+        """Which route would be taken, at what cost; nothing is run. `nested`: the sets of a nested search."""
+        targets, candidates, features = self.problem.Y.shape[1], len(kernels) * len(alphas), None
         values = 8 * len(self.removals.rows) * targets
-        kept = SCORE_BYTES * (len(self.removals) if scored is None else scored) * self.scored_targets
+        kept = SCORE_BYTES * len(nested.inner if nested else self.removals) * self.scored_targets
         kept += values if nested or values * candidates <= KEPT else 0
+        if not (self.rows.sparse or len(self.problem.unused_rows)):  # explicit features of the largest kernel
+            counts = [kernel.count_features(self.rows) for kernel in kernels]
+            features = None if None in counts else max(count for count in counts if count is not None)
         work = SearchWork.of(
-            removals or self.removals, n=self.problem.n, features=self._features(kernels), kernels=len(kernels),
-            alphas=len(alphas), targets=targets, threads=thread_count(), refit_only=self.refit_only, refit=not nested,
-            kept=kept * candidates,
+            nested.everything if nested else self.removals, n=self.problem.n, features=features, kernels=len(kernels),
+            alphas=len(alphas), targets=targets, threads=thread_count(), refit_only=self.problem.balance is not None,
+            nested=nested is not None, kept=kept * candidates,
         )  # fmt: skip
-        return plan(work, available_bytes(), rates, f"{'nested, ' * nested}{self.folds.label}")
-
-    def _features(self, kernels: Sequence[Kernel]) -> int | None:
-        """Explicit features of the largest kernel; None where one has none, or rows are not all used."""
-        if self.rows.sparse or len(self.problem.unused_rows):
-            return None
-        counts = [kernel.count_features(self.rows) for kernel in kernels]
-        return None if None in counts else max(count for count in counts if count is not None)
+        return plan(work, available_bytes(), rates, f"{'nested, ' * work.nested}{self.folds.label}")
 
     @cached_property
     def _rows_by_fold(self) -> tuple[Array, Rows, Problem]:
@@ -129,24 +113,22 @@ class Search:
             return order, self.rows, self.problem
         return order, *take_rows(self.rows, self.problem, order)
 
-    def candidate(
-        self, kernel: Kernel, plan: Plan, removals: Removals | None = None, *, quick: bool = False
-    ) -> Candidate:
+    def candidate(self, kernel: Kernel, plan: Plan, *, quick: bool = False) -> Candidate:
         """One kernel on the rows of this search, which are worked on in the order of their folds.
 
         Sets are slices then, which are fastest; held-out values do not depend on that order. `quick`: predictions have
         the digits that the scores need, and not all that can be had.
         """
         _, rows, problem = self._rows_by_fold
-        route, work, nested = plan.chosen.name, plan.work, removals is not None
+        route, work = plan.chosen.name, plan.work
         # nested predictions are kept; those of the best candidate are computed again, unless it is the only one
-        ranks = self.scoring.quick is None or (problem.labels and (nested or not quick))
-        errors_only = quick and not nested and work.kernels * work.alphas > 1 and self.removals.single
+        ranks = self.scoring.quick is None or (problem.labels and (work.nested or not quick))
+        errors_only = quick and not work.nested and work.kernels * work.alphas > 1 and self.removals.single
         errors_only = errors_only and self.scoring.quick not in (None, accuracy) and self.classes is None
-        mine, sets = self._renumber(removals or self.removals)
+        sets = self._renumber(self.removals)
         with self._blas(plan, side_by_side=route == "spectral" and work.batch(route) > 1):
             how = {"whole": work.whole, "errors_only": errors_only, "ranks": ranks}
-            return Candidate(kernel, rows, problem, mine, route, sets=sets, **how)
+            return Candidate(kernel, rows, problem, sets.removals, route, sets=sets, **how)
 
     def held_out(self, candidate: Candidate, alpha: float, plan: Plan) -> HeldOut:
         """Held-out predictions of one candidate and alpha.
@@ -161,34 +143,28 @@ class Search:
     def _blas(plan: Plan, *, side_by_side: bool) -> AbstractContextManager[None]:
         return single_threaded_blas() if side_by_side else blas_for(plan.work.n)
 
-    def _renumber(self, removals: Removals) -> tuple[Removals, UsedSets]:
+    def _renumber(self, removals: Removals) -> UsedSets:
         """The removals in the order of the folds, as they are and among the rows with weight; shared by all kernels."""
         if removals not in self._sets:
             order, _, problem = self._rows_by_fold
-            renumbered = removals.renumber(order)
-            self._sets[removals] = renumbered, UsedSets(problem, renumbered)
+            self._sets[removals] = UsedSets(problem, removals.renumber(order))
         return self._sets[removals]
 
     def all_held_out(
-        self,
-        kernels: Sequence[Kernel],
-        alphas: Array,
-        plan: Plan,
-        removals: Removals | None = None,
-        *,
-        skip: Collection[int] = (),
-        by_kernel: bool = False,
+        self, kernels: Sequence[Kernel], alphas: Array, plan: Plan, finished: Array | None = None
     ) -> Generator[tuple[int, int, HeldOut]]:
         """The number of a kernel, that of an alpha, and what they predict, for every pair.
 
-        A few kernels are tried side by side, each on one thread; `by_kernel`, one is completed before the next begins.
+        A few kernels are tried side by side, each on one thread; where it is known which kernels are `finished`, one is
+        completed before the next begins.
         """
         route, work = plan.chosen.name, plan.work
-        wanted = [k for k in range(len(kernels)) if k not in skip]
-        batch = 1 if by_kernel else work.batch(route)
+        batch, wanted = work.batch(route), list(range(len(kernels)))
+        if finished is not None:
+            batch, wanted = 1, np.flatnonzero(~finished).tolist()
 
         def prepare(k: int) -> Candidate:
-            return self.candidate(kernels[k], plan, removals, quick=True)
+            return self.candidate(kernels[k], plan, quick=True)
 
         for start in range(0, len(wanted), batch):
             numbers = wanted[start : start + batch]
@@ -228,8 +204,7 @@ class Search:
             mine.update(dict.fromkeys(alphas.tolist(), (plan, None)))
         keep = 8 * len(kernels) * len(alphas) * len(self.removals.rows) * self.problem.Y.shape[1] <= KEPT
         try:
-            found = self.all_held_out(kernels, alphas, plan, skip=np.flatnonzero(finished), by_kernel=saved is not None)
-            with closing(found):
+            with closing(self.all_held_out(kernels, alphas, plan, None if saved is None else finished)) as found:
                 for k, a, held_out in found:
                     self._score(table, k, a, held_out)
                     tried[k][float(alphas[a])] = plan, held_out if keep else None
@@ -245,7 +220,7 @@ class Search:
 
     def _score(self, table: SearchTable, k: int, a: int, held_out: HeldOut) -> None:
         scores = self.score_values(self.scored_truth, held_out.values)
-        if self.scoring.of_rows and not self.pool_only:  # the pooled score is the mean over rows
+        if self.scoring.quick in MEANS_OF_ROWS and not self.pool_only:  # the pooled score is the mean over rows
             counts = self.removals.counts[:, None]
             pooled = (counts * scores).sum(axis=0) / counts.sum()
         else:
@@ -263,11 +238,6 @@ class Search:
         return Truth(self.y, removals, self.classes, fits, self.problem.centre, self.sample_weight)
 
     @cached_property
-    def truth(self) -> Truth:
-        """The test rows of every split."""
-        return self.truth_of(self.removals)
-
-    @cached_property
     def pooled_truth(self) -> Truth:
         """All test rows of a repeat as one set; what was left out differs from row to row."""
         tests = [np.concatenate([split.test for split in repeat]) for repeat in self.folds.repeats]
@@ -275,7 +245,7 @@ class Search:
 
     def _mark(self, kernels: Sequence[Kernel], alphas: Array, plan: Plan) -> str:
         _, rows, problem = self._rows_by_fold
-        removals, _ = self._renumber(self.removals)
+        removals = self._renumber(self.removals).removals
         return fingerprint(
             rows.values, self.rows.names, self.y, problem.weights, problem.intercept, problem.balance, *removals.sets,
             *map(np.sort, removals.tests), list(kernels), alphas, self.scoring.name, self.scoring.loss,
@@ -301,10 +271,10 @@ class Search:
         worst = max(held_out.condition for held_out in found.values())
         return np.stack([found[alpha].values[:, t] for t, alpha in enumerate(alphas)], axis=1), worst
 
-    @property
+    @cached_property
     def scored_truth(self) -> Truth:
         """The test rows as they are scored: of every split, or all of a repeat where one row has no score."""
-        return self.pooled_truth if self.pool_only else self.truth
+        return self.pooled_truth if self.pool_only else self.truth_of(self.removals)
 
     def baseline(self) -> float:
         """Mean score of predicting the mean (the most common label) of each training part; NaN where it has none."""
@@ -331,7 +301,7 @@ class Search:
         if self.classes is None:
             numbers = self.by_repeat(values)
             return numbers[:, :, 0] if self.y.ndim == 1 else numbers
-        labels = self.truth.outcome(values)
+        labels = self.scored_truth.outcome(values)
         result = np.full((len(self.folds.repeats), self.folds.n), None, dtype=object)
         result[self._tested_places] = labels
         whole = all(label is not None for label in result.ravel())
@@ -402,8 +372,7 @@ def _import_name(value: Any) -> list[str]:
     name = str(getattr(value, "__qualname__", getattr(value, "__name__", "")))
     if reduce(lambda owner, part: getattr(owner, part, None), name.split("."), sys.modules.get(module)) is not value:
         what = value.__name__ if isinstance(value, FunctionType) else f"a {type(value).__name__}"
-        raise InputError(
-            f"checkpoint= needs functions that can be identified in the next run; {what} cannot. Use a function that "
-            "is defined with def at the top level of a module, without functools.partial; or checkpoint=None."
-        )
+        needs = f"checkpoint= needs functions that can be identified in the next run; {what} cannot."
+        use = "Use a function that is defined with def at the top level of a module, without functools.partial"
+        raise InputError(f"{needs} {use}; or checkpoint=None.")
     return [type(value).__name__, module, name]

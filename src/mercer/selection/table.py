@@ -131,23 +131,19 @@ class SearchTable(Shown):
         scores = self.scores.mean(axis=3).reshape(len(pairs), -1)
         mean = scores.mean(axis=1)
         unit = float(sizes(scores[np.isfinite(scores)]))
-        spread = unit * (scores / unit).std(axis=1)
+        spread = unit * (scores / unit).std(axis=1) if scores.shape[1] > 1 else np.full(len(pairs), np.nan)
         kernels = np.empty(len(pairs), dtype=object)
         kernels[:] = [kernel for kernel, _ in pairs]
         worth = np.where(np.isnan(mean), -np.inf, mean)
         better = len(worth) - np.searchsorted(np.sort(worth), worth, side="right")
-        return {
-            "param_kernel": np.ma.MaskedArray(kernels, mask=False),
-            "param_alpha": np.ma.MaskedArray([alpha for _, alpha in pairs], mask=False),
-            "params": [{"kernel": kernel, "alpha": alpha} for kernel, alpha in pairs],
-            **{f"split{i}_test_score": column for i, column in enumerate(scores.T)},
-            "mean_test_score": mean,
-            "std_test_score": spread if scores.shape[1] > 1 else np.full(len(pairs), np.nan),
-            "rank_test_score": (1 + better).astype(np.int32),
-            "pooled_test_score": self.pooled.mean(axis=2).ravel(),
-            "condition": self.condition.ravel(),
-            "refits": self.refits.ravel(),
-        }
+        alphas = [alpha for _, alpha in pairs]
+        given = {"kernel": kernels, "alpha": alphas}
+        found: dict[str, Any] = {f"param_{name}": np.ma.MaskedArray(each, mask=False) for name, each in given.items()}
+        found["params"] = [{"kernel": kernel, "alpha": alpha} for kernel, alpha in pairs]
+        found |= {f"split{i}_test_score": column for i, column in enumerate(scores.T)}
+        found |= {"mean_test_score": mean, "std_test_score": spread, "rank_test_score": (1 + better).astype(np.int32)}
+        pooled = self.pooled.mean(axis=2).ravel()
+        return found | {"pooled_test_score": pooled, "condition": self.condition.ravel(), "refits": self.refits.ravel()}
 
     def text(self, choice: Winner, folds: Folds, most: int = 10) -> str:
         """The best candidates as a table for people."""

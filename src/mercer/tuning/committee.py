@@ -217,74 +217,6 @@ def trained_on(folds: Array, fold: int) -> Array:
     return np.asarray(folds < fold if folds.min(initial=0) < 0 else folds != fold)
 
 
-def fit_committee(
-    table: TrainingTable,
-    recipes: Sequence[Recipe],
-    folds: Array,
-    *,
-    weigh: Weigh = convex_weights,
-    steps: int = _STEPS,
-    time_budget: float | None = None,
-    random_state: int = 0,
-    verbose: int = 0,
-) -> Committee:
-    """Tune and weigh members.
-
-    Parameters
-    ----------
-    table : TrainingTable
-        Rows and targets.
-    recipes : sequence of Recipe
-        The members.
-    folds : ndarray of int, shape (n,)
-        The fold that holds out each row. If some are in fold -1, folds follow in time: each is predicted from those
-        before it, and what is returned is about the others.
-    weigh : callable, default=convex_weights
-        Weights of members from their out-of-fold predictions, the targets and the sample weights.
-    steps : int, default=30
-        Of L-BFGS with a width per column; half of it otherwise.
-    time_budget : float, default=None
-        Seconds after which tuning stops where it is.
-    random_state : int, default=0
-        Random seed for the rows that members are tuned on and for the folds of the criterion.
-    verbose : int, default=0
-        1: progress. 2: progress with a line for every half second, also in files.
-    """
-    started, budget = time.monotonic(), math.inf if time_budget is None else float(time_budget)
-    work = FoldWork(table, recipes, folds, steps, np.random.default_rng(random_state), verbose)
-    held = np.flatnonzero(folds >= 0)
-    Y, of_rows = table.problem.Y[held], None if table.problem.weights is None else table.problem.weights[held]
-    by_fold, rough = work.tune_first(started + 0.4 * budget)
-    rough = rough[:, held]
-    weights = weigh(rough, Y, of_rows)
-    hopeful = {recipe.name for recipe, weight in zip(recipes, weights, strict=True) if weight >= _HOPEFUL}
-    needed = {recipe.follows for recipe in recipes if recipe.linear and recipe.name in hopeful}
-    places = [i for i, recipe in enumerate(recipes) if recipe.name in hopeful | needed]
-    kept = [recipes[i] for i in places]
-    by_fold = work.refine(by_fold, kept, started + 0.7 * budget)
-    rows, last = work.tune_on_all(by_fold, kept, started + budget)
-    alphas, left_out, in_folds = work.choose_alphas(last, rows)
-    held_out = work.predict_folds(by_fold, kept)[:, held]
-    mine = weights_of(weigh, held_out, Y, of_rows)
-    rough[places], shares = held_out, {recipe.name: weight for recipe, weight in zip(kept, mine.tolist(), strict=True)}
-    errors, tried = np.sqrt(np.mean((rough - Y) ** 2, axis=(1, 2))).tolist(), []
-    for name, error in zip((recipe.name for recipe in recipes), errors, strict=True):
-        end = last.get(name, by_fold[-1][name])
-        numbers = alphas.get(name, end.alpha), shares.get(name, 0.0), error
-        tried.append(Member(name, end.kernel, *numbers, end.status, end.bounds))
-    members = [member for member in tried if member.weight > 0]
-    without = [
-        [(end.kernel, _alpha_for_rows(end, len(train))) for end in (ends[member.name] for member in members)]
-        for ends, train in zip(by_fold, work.train, strict=True)
-    ]
-    together = [None if each is None else np.tensordot(mine, each, axes=1) for each in (left_out, in_folds)]
-    _, voted, fold_weights = weigh_members(weigh, held_out[mine > 0], Y, of_rows, folds[held], mine[mine > 0])
-    base = past_residuals(table.problem.Y, folds, table.times)[held] if work.ordered else None
-    clusters, without = None if table.clusters is None else table.clusters[held], [] if work.ordered else without
-    beside = clusters, base, fold_weights, *together
-    return Committee(members, tried, voted, folds[held], len(rows), without, *beside)
-
-
 def each_on_all_cores(work: Callable[[Job], None], jobs: Sequence[Job], rows: int) -> None:
     """Do `work` for every job on systems of so many rows: side by side, or large ones one after the other."""
     if rows <= _ALONE:
@@ -315,7 +247,7 @@ def _go_down(criterion: HeldOutCriterion, start: Step, steps: int, deadline: flo
         alphas = _LINEAR_ALPHAS if isinstance(kernel, Linear) else [alpha * 10.0 ** (k / 2) for k in range(-4, 5)]
         alpha, value = criterion.best_alpha(kernel, alphas)
         return Descent(value, kernel, alpha, "converged", [], [], len(alphas))
-    return descend(criterion, kernel, alpha, share=criterion.share, steps=steps, deadline=deadline, gain=gain)
+    return descend(criterion, kernel, alpha, steps=steps, deadline=deadline, gain=gain)
 
 
 def tune_recipe(
@@ -347,24 +279,22 @@ def tune_recipe(
     return best
 
 
-def tune_metrics(
-    table: TrainingTable, recipes: Sequence[Recipe], rng: np.random.Generator
-) -> list[tuple[Recipe, Descent]]:
-    """Recipes with where they ended, best first: tuned on a few hundred rows, then on up to three draws of 1200 rows.
+def tune_metrics(table: TrainingTable, rng: np.random.Generator) -> list[tuple[Recipe, Descent]]:
+    """Metrics of cells with where they ended, best first: tuned on a few hundred rows, then on draws of 1200 rows.
 
     On the few rows every recipe has several starts; one that ends far behind begins again at the widths of the best.
-    Each draw begins where the one before ended, so that all are in one valley. Widths differ from draw to draw; their
-    geometric means predict better than any of them. Recipes that are far behind after the first draw are left out.
+    Each of up to three draws begins where the one before ended, so that all are in one valley. Widths differ from draw
+    to draw; their geometric means predict better than any of them. Recipes that are far behind after the first draw are
+    left out.
     """
     n, columns = len(table.rows), table.rows.width
     most = min(_TUNED_ON, most_rows(table.share))
     first, count = min(max(_FIRST, _BY_COLUMN * columns), most), min(_DRAWS, max(1, n // _ROWS_PER_DRAW))
-    few, *draws = (
-        table.part(np.sort(rng.permutation(n)[:size])).criterion(3, rng) for size in (first, *[most] * count)
-    )
+    parts = (table.part(np.sort(rng.permutation(n)[:size])) for size in (first, *[most] * count))
+    few, *draws = (part.criterion(3, rng) for part in parts)
     sensible = widths_by_sensitivity(few)
-    begun = run(lambda recipe: tune_recipe(few, recipe, None, sensible, _STEPS), recipes)
-    ends = {recipe.name: [end] for recipe, end in zip(recipes, begun, strict=True)}
+    begun = run(lambda recipe: tune_recipe(few, recipe, None, sensible, _STEPS), LOCAL)
+    ends = {recipe.name: [end] for recipe, end in zip(LOCAL, begun, strict=True)}
     best = min(begun, key=_value)
 
     def begin_again(recipe: Recipe) -> None:
@@ -378,10 +308,10 @@ def tune_metrics(
         for draw in draws[len(mine) - 1 :][: None if len(mine) > 1 else 1]:
             mine.append(_go_down(draw, mine[-1], _STEPS // 2, math.inf))
 
-    run(begin_again, [recipe for recipe in recipes if ends[recipe.name][0].value > best.value + _BEHIND])
-    run(go_on, recipes)
+    run(begin_again, [recipe for recipe in LOCAL if ends[recipe.name][0].value > best.value + _BEHIND])
+    run(go_on, LOCAL)
     least = min(mine[1].value for mine in ends.values())
-    near = [recipe for recipe in recipes if ends[recipe.name][1].value <= least + _FAR_BEHIND]
+    near = [recipe for recipe in LOCAL if ends[recipe.name][1].value <= least + _FAR_BEHIND]
     run(go_on, near)
     found = []
     for recipe in near:
@@ -394,15 +324,29 @@ def tune_metrics(
 FoldEnds: TypeAlias = list[dict[str, Descent]]  # for every fold, where tuning without it ended, by member
 
 
-class FoldWork:
-    """What tuning a committee in folds is about: the steps take and return where members ended.
+@dataclass(eq=False, repr=False)
+class CommitteeFit:
+    """The work of tuning and weighing members: the steps take and return where members ended.
 
     Parameters
     ----------
-    table, recipes, folds, steps, verbose : TrainingTable, sequence of Recipe, ndarray of int, int, int
-        As for `fit_committee`.
-    rng : numpy.random.Generator
-        Draws the rows that members are tuned on.
+    table : TrainingTable
+        Rows and targets.
+    recipes : sequence of Recipe
+        The members.
+    folds : ndarray of int, shape (n,)
+        The fold that holds out each row. If some are in fold -1, folds follow in time: each is predicted from those
+        before it, and what is returned is about the others.
+    weigh : callable, default=convex_weights
+        Weights of members from their out-of-fold predictions, the targets and the sample weights.
+    steps : int, default=30
+        Of L-BFGS with a width per column; half of it otherwise.
+    time_budget : float, default=None
+        Seconds after which tuning stops where it is.
+    random_state : int, default=0
+        Random seed for the rows that members are tuned on and for the folds of the criterion.
+    verbose : int, default=0
+        1: progress. 2: progress with a line for every half second, also in files.
 
     Attributes
     ----------
@@ -412,16 +356,57 @@ class FoldWork:
         Whether folds follow in time.
     """
 
-    def __init__(
-        self, table: TrainingTable, recipes: Sequence[Recipe], folds: Array, steps: int, rng: np.random.Generator,
-        verbose: int,
-    ) -> None:  # fmt: skip
-        self.table, self.recipes, self.folds, self.steps, self.rng = table, recipes, folds, steps, rng
-        self.count, self.ordered = int(folds.max()) + 1, bool(folds.min() < 0)
-        self.train = [np.flatnonzero(trained_on(folds, fold)) for fold in range(self.count)]
-        self.test = [np.flatnonzero(folds == fold) for fold in range(self.count)]
-        self.chains = _chains(recipes)
-        self.progress = Progress("fitting the committee", self.count * (len(self.chains) + 2) + 3, verbose)
+    table: TrainingTable
+    recipes: Sequence[Recipe]
+    folds: Array
+    weigh: Weigh = convex_weights
+    steps: int = _STEPS
+    time_budget: float | None = None
+    random_state: int = 0
+    verbose: int = 0
+
+    def __post_init__(self) -> None:
+        self.rng, self.chains = np.random.default_rng(self.random_state), _chains(self.recipes)
+        self.count, self.ordered = int(self.folds.max()) + 1, bool(self.folds.min() < 0)
+        self.train = [np.flatnonzero(trained_on(self.folds, fold)) for fold in range(self.count)]
+        self.test = [np.flatnonzero(self.folds == fold) for fold in range(self.count)]
+        self.progress = Progress("fitting the committee", self.count * (len(self.chains) + 2) + 3, self.verbose)
+
+    def fit(self) -> Committee:
+        """Tune and weigh members."""
+        started, budget = time.monotonic(), math.inf if self.time_budget is None else float(self.time_budget)
+        table, recipes, folds, weigh = self.table, self.recipes, self.folds, self.weigh
+        held = np.flatnonzero(folds >= 0)
+        Y, of_rows = table.problem.Y[held], None if table.problem.weights is None else table.problem.weights[held]
+        by_fold, rough = self.tune_first(started + 0.4 * budget)
+        rough = rough[:, held]
+        weights = weigh(rough, Y, of_rows)
+        hopeful = {recipe.name for recipe, weight in zip(recipes, weights, strict=True) if weight >= _HOPEFUL}
+        needed = {recipe.follows for recipe in recipes if recipe.linear and recipe.name in hopeful}
+        places = [i for i, recipe in enumerate(recipes) if recipe.name in hopeful | needed]
+        kept = [recipes[i] for i in places]
+        by_fold = self.refine(by_fold, kept, started + 0.7 * budget)
+        rows, last = self.tune_on_all(by_fold, kept, started + budget)
+        alphas, left_out, in_folds = self.choose_alphas(last, rows)
+        held_out = self.predict_folds(by_fold, kept)[:, held]
+        mine = weights_of(weigh, held_out, Y, of_rows)
+        rough[places], shares = held_out, dict(zip((recipe.name for recipe in kept), mine.tolist(), strict=True))
+        errors, tried = np.sqrt(np.mean((rough - Y) ** 2, axis=(1, 2))).tolist(), []
+        for name, error in zip((recipe.name for recipe in recipes), errors, strict=True):
+            end = last.get(name, by_fold[-1][name])
+            numbers = alphas.get(name, end.alpha), shares.get(name, 0.0), error
+            tried.append(Member(name, end.kernel, *numbers, end.status, end.bounds))
+        members = [member for member in tried if member.weight > 0]
+        without = [
+            [(end.kernel, _alpha_for_rows(end, len(train))) for end in (ends[member.name] for member in members)]
+            for ends, train in zip(by_fold, self.train, strict=True)
+        ]
+        together = [None if each is None else np.tensordot(mine, each, axes=1) for each in (left_out, in_folds)]
+        _, voted, fold_weights = weigh_members(weigh, held_out[mine > 0], Y, of_rows, folds[held], mine[mine > 0])
+        base = past_residuals(table.problem.Y, folds, table.times)[held] if self.ordered else None
+        clusters, without = None if table.clusters is None else table.clusters[held], [] if self.ordered else without
+        beside = clusters, base, fold_weights, *together
+        return Committee(members, tried, voted, folds[held], len(rows), without, *beside)
 
     def _draw(self, rows: Array, most: int) -> Array:
         """At most so many of these rows, drawn at random; fewer where there are many columns."""

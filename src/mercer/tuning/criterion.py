@@ -27,6 +27,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 
@@ -43,6 +44,7 @@ from mercer.solvers.leave_out import Gram, Inverted, SingularError
 from mercer.solvers.problem import Problem, take_rows
 
 OBJECTIVES = ("loo", "evidence")
+Bounds: TypeAlias = dict[str, tuple[float, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +71,20 @@ _NOWHERE = Point(math.inf)
 
 
 class Objective:
-    """A criterion of some rows; `shift` is what the size of the targets adds to every value."""
+    """A criterion of some rows; `shift` is what the size of the targets adds to every value.
+
+    Attributes
+    ----------
+    share : sequence of int or None
+        Columns of one number share a width.
+    bounds : dict or None
+        Lowest and highest value by parameter name ("alpha" is one).
+    """
 
     rows: Rows
     shift: float
+    share: Sequence[int] | None = None
+    bounds: Bounds | None = None
 
     def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
         """The criterion, and how it changes; infinite, without a warning, where a factor fails or numbers overflow."""
@@ -96,6 +108,8 @@ class Criterion(Objective):
         Targets, weights, intercept.
     objective : {"loo", "evidence"}
         Which criterion.
+    bounds : dict, default=None
+        Lowest and highest value by parameter name.
 
     Attributes
     ----------
@@ -103,8 +117,8 @@ class Criterion(Objective):
         What the size of the targets adds to every value.
     """
 
-    def __init__(self, rows: Rows, problem: Problem, objective: str) -> None:
-        self.rows, self.problem, self.objective = rows, problem, objective
+    def __init__(self, rows: Rows, problem: Problem, objective: str, bounds: Bounds | None = None) -> None:
+        self.rows, self.problem, self.objective, self.bounds = rows, problem, objective, bounds
         # targets in units of their size: what that adds to the criterion must not count in rules for stopping
         unit = float(np.abs(problem.Y).max(initial=0.0)) or 1.0
         free = 1.0 - problem.intercept / max(len(problem.Y), 1)
@@ -187,40 +201,26 @@ class Distances:
     """
 
     def __init__(self, Z: Array, share: Sequence[int], *, squared: bool) -> None:
+        from scipy.spatial.distance import cdist, pdist, squareform
+
         n = len(Z)
         self.first, self.group = np.unique(np.asarray(share), return_index=True, return_inverse=True)[1:]
         self.starts = np.concatenate([[0], np.cumsum(np.arange(n - 1, -1, -1))])  # pairs of row i begin at starts[i]
+        kind = "sqeuclidean" if squared else "cityblock"
         self.values = np.empty((len(self.first), self.starts[-1]))
-        size = np.bincount(self.group)
-        alone, together = self.first[size == 1], np.flatnonzero(size > 1)
-        columns = np.ascontiguousarray(Z.T[alone])
-        for i in range(n - 1):
-            step = columns[:, i + 1 :] - columns[:, i : i + 1]
-            np.square(step, out=step) if squared else np.abs(step, out=step)
-            self.values[size == 1, self.starts[i] : self.starts[i + 1]] = step
-        for group in together:
-            table, codes = _by_code(Z[:, self.group == group], squared=squared)
-            for i in range(n - 1):
-                self.values[group, self.starts[i] : self.starts[i + 1]] = table[codes[i], codes[i + 1 :]]
+        for group, values in enumerate(self.values):
+            columns = Z[:, self.group == group]
+            if columns.shape[1] == 1:
+                values[:] = pdist(columns, kind)
+                continue
+            # of the distinct rows: a category has few, however many its columns
+            distinct, codes = np.unique(columns, axis=0, return_inverse=True)
+            values[:] = squareform(cdist(distinct, distinct, kind)[np.ix_(codes.ravel(), codes.ravel())], checks=False)
         self.total = self.values.sum(axis=0)[None] if len(self.first) > 1 else self.values
         # rows cut so that each part has about _CHUNK pairs
         ends = np.searchsorted(self.starts, np.arange(_CHUNK, self.starts[-1] + _CHUNK, _CHUNK))
         cuts = np.unique(np.concatenate([[0], np.minimum(ends, n)]))
         self.parts = list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
-
-
-def _by_code(Z: Array, *, squared: bool) -> tuple[Array, Array]:
-    """Distances of the distinct rows, and which of them each row is: a category has few, however many its columns."""
-    from scipy.spatial.distance import cdist
-
-    distinct, codes = np.unique(Z, axis=0, return_inverse=True)
-    return cdist(distinct, distinct, "sqeuclidean" if squared else "cityblock"), codes.ravel()
-
-
-def _require_stationary(kernel: Kernel) -> Stationary:
-    if not isinstance(kernel, Stationary) or isinstance(kernel, Periodic):
-        raise MercerError(f"Internal error: the held-out criterion does not know {kernel!r}.")
-    return kernel
 
 
 class HeldOutCriterion(Objective):
@@ -255,7 +255,7 @@ class HeldOutCriterion(Objective):
         mean = self.Y @ self.w / self.w.sum()
         spread = float(np.mean((self.Y - mean[:, None]) ** 2 @ self.w) / len(self.w))
         self.baseline = (math.log(spread) if spread > 0 else -math.inf) + self.shift
-        self.share = list(range(rows.width)) if share is None else list(share)
+        self.share: Sequence[int] = list(range(rows.width)) if share is None else list(share)
         self.known: dict[bool, Distances] = {}
 
     def _pairs(self, kernel: Stationary) -> tuple[Distances, Array, Array]:
@@ -288,8 +288,11 @@ class HeldOutCriterion(Objective):
             return np.add(*map(self._gram, kernel.members().values()))
         if isinstance(kernel, Scaled):
             return kernel.factor * self._gram(kernel.base)
-        Z = self.rows.dense()
-        return Z @ Z.T if isinstance(kernel, Linear) else self._matrix(_require_stationary(kernel))[0]
+        if isinstance(kernel, Linear):
+            return self.rows.dense() @ self.rows.dense().T
+        if not isinstance(kernel, Stationary) or isinstance(kernel, Periodic):
+            raise MercerError(f"Internal error: the held-out criterion does not know {kernel!r}.")
+        return self._matrix(kernel)[0]
 
     def _matrix(self, kernel: Stationary) -> tuple[Array, Array]:
         """The upper triangle of K, and minus p times the slope of the profile by pair of rows."""
@@ -315,7 +318,7 @@ class HeldOutCriterion(Objective):
     def _at(self, kernel: Kernel, alpha: float, *, slopes: bool) -> Point:
         if not isinstance(kernel, Stationary):  # of which only alpha is chosen
             return Point(self._value(self._folds(self._gram(kernel), alpha, slopes=False)))
-        (held, pairs, by), n = self._pairs(_require_stationary(kernel)), len(self.w)
+        (held, pairs, by), n = self._pairs(kernel), len(self.w)
         K, B = self._matrix(kernel)
         found = self._folds(K, alpha, slopes=slopes)
         value = self._value(found)

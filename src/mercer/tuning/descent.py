@@ -227,28 +227,16 @@ class _Search:
 
 
 def descend(
-    criterion: Objective,
-    kernel: Kernel,
-    alpha: float,
-    *,
-    share: Sequence[int] | None = None,
-    bounds: dict[str, tuple[float, float]] | None = None,
-    steps: int = 60,
-    deadline: float = math.inf,
-    gain: float = 0.0,
+    criterion: Objective, kernel: Kernel, alpha: float, *, steps: int = 60, deadline: float = math.inf, gain: float = 0
 ) -> Descent:
     """Go down from one kernel and alpha.
 
     Parameters
     ----------
     criterion : Criterion or HeldOutCriterion
-        What is minimized.
+        What is minimized, by parameters within its bounds; others have bounds from the data.
     kernel, alpha : Kernel, float
         Where to begin.
-    share : sequence of int, default=None
-        Columns of one number share a width.
-    bounds : dict, default=None
-        Lowest and highest value by parameter name ("alpha" is one); others have bounds from the data.
     steps : int, default=60
         At most so many.
     deadline : float, default=inf
@@ -258,8 +246,7 @@ def descend(
     """
     from scipy.optimize import minimize
 
-    given = bounds or {}
-    coordinates = Coordinates(kernel, criterion.rows, share)
+    given, coordinates = criterion.bounds or {}, Coordinates(kernel, criterion.rows, criterion.share)
     typical = max(float(np.mean(kernel.diagonal(criterion.rows))), 1e-300)
     ends = np.log([least_alpha(len(criterion.rows)) * typical, _ALPHAS[1] * typical])
     ends = np.log(given["alpha"]) if "alpha" in given else _around(math.log(alpha), *ends)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
@@ -26,10 +25,7 @@ from mercer.solvers.gram import times, training_matrix
 from mercer.solvers.newton import Task
 from mercer.solvers.problem import Loss, Softmax, label_loss
 from mercer.tuning.committee import Committee, Member, TrainingTable, trained_on
-from mercer.tuning.held_out import loss_weights, weigh_members, weights_of
-
-Reading: TypeAlias = Callable[[Array], tuple[Loss, Array]]
-"""From the targets of a committee (n, t) to a loss and its own targets (n,)."""
+from mercer.tuning.held_out import Reading, loss_weights, weigh_members, weights_of
 
 _LARGEST, _DECADES = 30.0, 7  # alphas, over the mean k(x, x): from this one down over so many powers of ten
 _STEPS, _FINE = 2, 500  # alphas per power of ten of two classes with at most so many training rows; one otherwise

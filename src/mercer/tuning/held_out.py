@@ -26,6 +26,8 @@ from mercer.solvers.problem import Loss, Problem, take_rows
 _LADDER_ROWS = 500  # a first alpha needs no more
 _HALVES = 8  # half decades: no search goes further in one direction
 Weigh: TypeAlias = Callable[[Array, Array, Array | None], Array]  # of held-out predictions, targets, sample weights
+Reading: TypeAlias = Callable[[Array], tuple[Loss, Array]]
+"""From the targets of a committee (n, t) to a loss and its own targets (n,)."""
 _LEAST = 0.02  # members of less weight are dropped in the end
 
 
@@ -243,9 +245,7 @@ def log_loss_weights(held_out: Array, Y: Array, rows: Array | None = None) -> Ar
     return _shares(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x[:count])
 
 
-def loss_weights(
-    read: Callable[[Array], tuple[Loss, Array]], held_out: Array, Y: Array, rows: Array | None = None
-) -> Array:
+def loss_weights(read: Reading, held_out: Array, Y: Array, rows: Array | None = None) -> Array:
     """Non-negative weights of sum one for which the weighted values have the least mean loss.
 
     Parameters

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from mercer.data.checks import as_numbers, check_intercept, check_size, check_weights, keyword_hints, refuse_not_finite
-from mercer.data.rows import PerRow, Rows, Seed, XLike, YLike
+from mercer.data.rows import Array, PerRow, Rows, Seed, XLike, YLike
 from mercer.errors import InputError, nearest, refuse_if, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import underflow_is_zero
@@ -130,10 +131,6 @@ class Settings:
     check: bool = True
     verbose: int = 0
 
-    def descend(self, criterion: Criterion, kernel: Kernel, alpha: float) -> Descent:
-        """Go down from one kernel and alpha."""
-        return descend(criterion, kernel, alpha, bounds=self.bounds, steps=self.steps)
-
 
 @keyword_hints
 def tune(
@@ -203,12 +200,12 @@ def tune_rows(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rando
     part = np.sort(rng.permutation(len(rows))[: how.max_rows]) if len(rows) > how.max_rows else None
     some_rows, some = (rows, problem) if part is None else take_rows(rows, problem, part)
     progress = Progress("tuning", how.starts + 2 * how.check + (part is not None), how.verbose)
-    criterion = Criterion(some_rows, some, how.objective)
+    criterion = Criterion(some_rows, some, how.objective, how.bounds)
     first = start_alpha(kernel, some_rows, some) if how.alpha is None else float(how.alpha)
     before = criterion.at(kernel, first, slopes=False).value
     descents: list[Descent] = []
     for factor in _FACTORS[: how.starts]:
-        descents.append(how.descend(criterion, scale_widths(kernel, factor), first))
+        descents.append(descend(criterion, scale_widths(kernel, factor), first, steps=how.steps))
         progress.step()
     best = min(descents, key=lambda descent: descent.value)
     held_out, alpha, reached = None, best.alpha, best.value
@@ -236,10 +233,8 @@ def _refuse_untunable(kernel: Kernel, bounds: dict[str, tuple[float, float]] | N
     if not names:
         raise InputError(f"{kernel!r} has no continuous parameter to tune. Choose among kernels with KernelRidgeCV.")
     if kernel.kind == "gram":
-        raise InputError(
-            f"{kernel!r} is precomputed and has no parameters to tune. Pass X as rows, and a kernel such as "
-            "Gaussian(1.0)."
-        )
+        way_out = "Pass X as rows, and a kernel such as Gaussian(1.0)."
+        raise InputError(f"{kernel!r} is precomputed and has no parameters to tune. {way_out}")
     known = {"alpha", *names, *(name.rsplit("__", 1)[-1] for name in names)}
     for name, ends in (bounds or {}).items():
         if name not in known:
@@ -257,16 +252,10 @@ def _problem(kernel: Kernel, X: XLike, y: YLike, sample_weight: PerRow, *, inter
         finite = np.isfinite(kernel.diagonal(rows)).all()
     if not finite:
         raise InputError(sentence(f"k(x, x) of {kernel!r}", "finite", "NaN or infinity", "Scale the columns of X."))
-    targets = as_numbers(y)
-    if targets is None or targets.ndim not in (1, 2) or len(targets) != len(rows):
-        raise InputError(sentence("y of tune", f"{len(rows)} finite numbers, one per row of X", _shape(y)))
-    refuse_not_finite("y of tune", targets)
+    targets = _by_row("y of tune", y, len(rows), f"{len(rows)} finite numbers, one per row of X", (1, 2))
     weights = None
     if sample_weight is not None:
-        numbers = as_numbers(sample_weight)
-        if numbers is None or numbers.shape != (len(rows),):
-            raise InputError(sentence("sample_weight of tune", "one finite number per row of X", _shape(sample_weight)))
-        refuse_not_finite("sample_weight of tune", numbers)
+        numbers = _by_row("sample_weight of tune", sample_weight, len(rows), "one finite number per row of X", (1,))
         weights = check_weights("tune", numbers)
     check_size("y of tune", targets)
     problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept)).subtract_mean()
@@ -275,8 +264,12 @@ def _problem(kernel: Kernel, X: XLike, y: YLike, sample_weight: PerRow, *, inter
     return take_used(rows, problem)
 
 
-def _shape(given: YLike) -> str:
-    return f"{type(given).__name__} of shape {np.shape(given)}"
+def _by_row(what: str, given: YLike, n: int, must_be: str, dimensions: Sequence[int]) -> Array:
+    numbers = as_numbers(given)
+    if numbers is None or numbers.ndim not in dimensions or len(numbers) != n:
+        raise InputError(sentence(what, must_be, f"{type(given).__name__} of shape {np.shape(given)}"))
+    refuse_not_finite(what, numbers)
+    return numbers
 
 
 def scale_widths(kernel: Kernel, factor: float) -> Kernel:
@@ -300,11 +293,10 @@ def by_halves(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rng: 
     def judge(pair: list[tuple[Rows, Problem]]) -> float:
         (mine_rows, mine), (other_rows, other) = pair
         first = start_alpha(kernel, mine_rows, mine)
-        end = how.descend(Criterion(mine_rows, mine, how.objective), kernel, first)
-        untuned, tuned = (
-            float(np.sum((predict_new(k, a, mine_rows, mine, other_rows) - other.Y) ** 2))
-            for k, a in ((kernel, first), (end.kernel, end.alpha))
-        )
+        end = descend(Criterion(mine_rows, mine, how.objective, how.bounds), kernel, first, steps=how.steps)
+        pairs = (kernel, first), (end.kernel, end.alpha)
+        errors = (predict_new(*pair, mine_rows, mine, other_rows) - other.Y for pair in pairs)
+        untuned, tuned = (float(np.sum(off**2)) for off in errors)
         return math.sqrt(tuned / untuned) if untuned > 0 and tuned > 0 else 1.0
 
     ratios = run(judge, [pair[::step] for pair in halves for step in (1, -1)])
