@@ -194,6 +194,15 @@ def sentence(what: str, must_be: str, got: object, way_out: str = "") -> str:
     return f"{what} must be {must_be}; got {got}." + (f" {way_out}" if way_out else "")
 
 
+def refuse(invalid: object, words: str) -> None:
+    """Raise an InputError with these words if something is invalid.
+
+    >>> refuse(2 + 2 == 5, "Choose another arithmetic.")
+    """
+    if invalid:
+        raise InputError(words)
+
+
 def refuse_if(invalid: object, what: str, must_be: str, got: object, way_out: str = "") -> None:
     """Raise an InputError with the sentence of these parts if something is invalid.
 

@@ -25,6 +25,7 @@ from mercer.errors import (
     LeftOutWarning,
     MercerWarning,
     nearest,
+    refuse,
     refuse_if,
 )
 from mercer.estimators.auto_evaluation import check_loss
@@ -78,8 +79,7 @@ def refuse_unsupported(table: Prepared) -> None:
     job, name = table.job, table.model
     if job.class_weight and not table.labels:
         raise InputError("--class-weight needs labels; this target is numeric. Remove --class-weight.")
-    if job.loss != "auto" and table.labels:
-        raise InputError("--loss needs a numeric target; this target has labels. Remove --loss.")
+    refuse(job.loss != "auto" and table.labels, "--loss needs a numeric target; this target has labels. Remove --loss.")
     if not table.labels:
         check_loss(job.loss, table.y, "The target", ordered=table.times is not None)
     unwanted = {
@@ -256,8 +256,7 @@ def _fit_landmarks(table: Prepared) -> Result:
 def landmarks_for(table: Prepared) -> tuple[Any, tuple[Any, ...]]:
     """A search on landmarks, not fitted yet, and what to give it: the table as numbers, or passes over it."""
     job = table.job
-    if job.repeats:
-        raise InputError("--repeats is not supported for more than 1 000 000 rows or with --dask. Remove --repeats.")
+    refuse(job.repeats, "--repeats is not supported for more than 1 000 000 rows or with --dask. Remove --repeats.")
     if job.dask is not None:
         must_be = "the address of a scheduler, such as tcp://10.0.0.1:8786"
         refuse_if("://" not in job.dask, "--dask", must_be, repr(job.dask))

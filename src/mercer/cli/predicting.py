@@ -18,7 +18,7 @@ from mercer.cli.job import parse_separator, refuse_overwriting
 from mercer.cli.preparing import as_label
 from mercer.cli.refusals import flags, report_interrupts, say, warn
 from mercer.data.rows import Array
-from mercer.errors import InputError, MercerWarning, ModelFileError, printable, refuse_if, sentence
+from mercer.errors import InputError, MercerWarning, ModelFileError, printable, refuse, refuse_if, sentence
 from mercer.estimators.auto_classifier import wrong_share
 from mercer.estimators.auto_evaluation import root_mean_square
 from mercer.estimators.pipelines import predict_interval
@@ -197,8 +197,7 @@ def predict_table(
     if first:
         answer[first] = np.fromiter(table.exactly(first), dtype=object, count=table.rows)
     name, why = "prediction", "the column of predictions has this name"
-    if first == name:
-        raise InputError(f"The id column must not be called {name!r}: {why}. Rename the id column.")
+    refuse(first == name, f"The id column must not be called {name!r}: {why}. Rename the id column.")
     answer[name] = pipeline.predict(rows)
     if confidence is not None:
         if model.is_classifier:
@@ -284,8 +283,7 @@ def known_targets(model: TableModel, table: Reading) -> tuple[Array, Array]:
         writing = Writing("", *around) if isinstance(around, list) and len(around) == 2 else None
         cells = interpret(cells, "number", model.style or table.style or NumberStyle(), writing=writing)
     rows = np.flatnonzero(~cells.missing)
-    if not len(rows):
-        raise InputError(f"Column {model.target!r} of {table.what} is empty: there is nothing to compare with.")
+    refuse(not len(rows), f"Column {model.target!r} of {table.what} is empty: there is nothing to compare with.")
     if not model.is_classifier:
         return cells.values[rows].astype(np.float64), rows
     written = table.exactly(name)

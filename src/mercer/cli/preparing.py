@@ -13,7 +13,7 @@ from mercer.cli.hints import alike
 from mercer.cli.job import Job
 from mercer.cli.refusals import flags
 from mercer.data.rows import Array
-from mercer.errors import InputError, LeftOutWarning, nearest, refuse_if, sentence
+from mercer.errors import InputError, LeftOutWarning, nearest, refuse, refuse_if, sentence
 from mercer.estimators.auto_core import fixed_seconds
 from mercer.estimators.auto_evaluation import FULL_SYSTEMS
 from mercer.tables import TableEncoder
@@ -145,8 +145,7 @@ def _read_sample(job: Job, table: LongTable) -> tuple[LongLook, list[str]]:
             raise InputError(f"There is no column {name!r} in {table.what}. {nearest(name, table.names)}")
 
     blocks = f"is not supported for tables that are read in blocks ({table.rows} rows)"
-    if job.time is not None:
-        raise InputError(f"--time {blocks}. Fit fewer rows, or remove --time.")
+    refuse(job.time is not None, f"--time {blocks}. Fit fewer rows, or remove --time.")
     if job.without_data:
         why = "their Nystroem model stores some of the training rows, its landmarks"
         raise InputError(f"--without-data {blocks}: {why}. Remove --without-data, or fit a smaller table.")
@@ -168,8 +167,7 @@ def feature_names(job: Job, names: Collection[str], what: str, column: Callable[
     if job.target in {*job.aside, job.weight, job.time}:
         raise InputError(f"Target {job.target!r} cannot also be used with --drop, --group, --time, --weight or --id.")
     features = [name for name in names if name not in {job.target, job.weight, *job.aside}]
-    if not features:
-        raise InputError(f"{what} has no columns besides the target {job.target!r}.")
+    refuse(not features, f"{what} has no columns besides the target {job.target!r}.")
     return features
 
 
@@ -180,8 +178,7 @@ def rows_left_out(table: Reading, job: Job, gaps: Mapping[str, Array], notes: li
     """
     gone = np.zeros_like(gaps[job.target])
     targets = gaps[job.target] if job.missing_target == "drop" else gone.copy()
-    if targets.all():
-        raise InputError(f"Every row of {table.what} has a missing target: --missing-target drop would leave no rows.")
+    refuse(targets.all(), f"Every row of {table.what} has a missing target: --missing-target drop would leave no rows.")
     for name, gap in gaps.items():
         missing = gap & ~targets
         gone |= missing
@@ -262,8 +259,7 @@ def choose_target(table: Reading, job: Job, rows: Array, notes: list[str]) -> Ta
     numbers = cells.family == "number"
     labels = cells.values if numbers and not cells.declared else np.array([as_label(written[row]) for row in rows])
     distinct = np.unique(labels)
-    if len(distinct) < 2:
-        raise InputError(f"{what} is constant: {as_label(distinct[0])} in every row. Choose another target.")
+    refuse(len(distinct) < 2, f"{what} is constant: {as_label(distinct[0])} in every row. Choose another target.")
     if job.task == "regression":
         refuse_if(not numbers, what, "numbers for regression", f"text such as {str(labels[0])!r}")
         return cells.values, "regression", "set by --task"

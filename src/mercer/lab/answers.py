@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array, Estimator, XLike
-from mercer.errors import InputError, MercerWarning
+from mercer.errors import InputError, MercerWarning, refuse
 from mercer.estimators import (
     KernelLogistic,
     KernelRegressor,
@@ -178,8 +178,7 @@ def surface(asked: dict[str, Any]) -> Answer:
     """Left-out errors for every alpha and widths around those of the kernel."""
     question = read_question(asked)
     kernels = around(question.kernel)
-    if len(kernels) == 1:
-        raise InputError("This kernel has no width, so there is no surface of errors.")
+    refuse(len(kernels) == 1, "This kernel has no width, so there is no surface of errors.")
     return {"factors": WIDTHS, "alphas": ALPHAS, "errors": errors_of(question, kernels)[1]}
 
 

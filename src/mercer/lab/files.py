@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer import models
 from mercer.data.rows import Array
-from mercer.errors import InputError, refuse_if, sentence
+from mercer.errors import InputError, refuse, refuse_if, sentence
 from mercer.lab.answers import estimator_of, fitted_model
 from mercer.lab.jobs import SearchJob
 from mercer.lab.questions import MOST_ROWS, Answer, Question, read_question
@@ -66,8 +66,7 @@ def _write_report(question: Question, job: SearchJob | None, path: Path) -> None
     refuse_if(question.loss != "squared", "The loss of reports", "'squared'", repr(question.loss), way_out)
     if job is None or job.result is None:
         raise InputError("There is no report before a search is done. Run the search first.")
-    if job.question.words:
-        raise InputError("A report needs rows of numbers; these points are words.")
+    refuse(job.question.words, "A report needs rows of numbers; these points are words.")
     write_report(job.search, job.question.X, job.question.y, path, evaluation=job.nested, target="y")
 
 
@@ -171,14 +170,12 @@ class Upload:
         whole = np.flatnonzero(np.isfinite(table).all(axis=1) & np.isfinite(y))
         if len(whole) < len(y):
             notes.append(f"{len(y) - len(whole)} of {len(y)} rows have missing values and are left out.")
-        if len(whole) < 2:
-            raise InputError("Fewer than 2 rows have values in all of these columns.")
+        refuse(len(whole) < 2, "Fewer than 2 rows have values in all of these columns.")
         if len(whole) > MOST_ROWS:
             notes.append(f"A random sample of {MOST_ROWS} of {len(whole)} rows is shown.")
             whole = np.sort(np.random.default_rng(0).permutation(whole)[:MOST_ROWS])
         table, y = table[whole], y[whole]
-        if len(np.unique(y)) < 2:
-            raise InputError(f"Column {target!r} has only one value in these rows.")
+        refuse(len(np.unique(y)) < 2, f"Column {target!r} has only one value in these rows.")
         centre, spread = table.mean(axis=0), table.std(axis=0)
         spread = np.where(spread > 0, spread, 1.0)
         return {
@@ -195,8 +192,7 @@ class Upload:
     def _axes_and_target(self, axes: object, target: object) -> tuple[list[str], str]:
         if not isinstance(axes, list) or not 1 <= len(axes) <= 2 or not all(isinstance(each, str) for each in axes):
             raise InputError("Choose one or two columns.")
-        if target in axes or len(set(axes)) < len(axes):
-            raise InputError("Choose different columns.")
+        refuse(target in axes or len(set(axes)) < len(axes), "Choose different columns.")
         for each in axes:
             refuse_if(each not in self.columns, "An axis", "a column of numbers", repr(each)[:60])
         if not isinstance(target, str) or (target not in self.columns and target not in self.labels):
@@ -214,8 +210,7 @@ class Uploads:
 
     def read(self, raw: bytes, name: str) -> tuple[str, Upload]:
         """A table from the bytes of a file; they go through a file of our own, whatever the name says."""
-        if len(raw) > LARGEST:
-            raise InputError(f"A table must have at most {LARGEST // 10**6} MB; got {len(raw)} bytes.")
+        refuse(len(raw) > LARGEST, f"A table must have at most {LARGEST // 10**6} MB; got {len(raw)} bytes.")
         parquet = raw[:4] == b"PAR1"
         if not parquet:
             _refuse_text(raw)
@@ -301,8 +296,7 @@ def _bytes_at_most(file: Any) -> int:
 def _refuse_size(columns: int, rows: int, cells: int) -> None:
     limits = (columns, _MOST_WIDE, "columns"), (rows, _MOST_LONG, "rows"), (cells, _MOST_CELLS, "cells")
     for count, most, what in limits:
-        if count > most:
-            raise InputError(f"A table for this page may have at most {most} {what}; got {count}. Open a part of it.")
+        refuse(count > most, f"A table for this page may have at most {most} {what}; got {count}. Open a part of it.")
 
 
 def _upload(reading: Reading, name: str) -> Upload:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mercer.data.rows import Array, XLike
-from mercer.errors import InputError, refuse_if, sentence
+from mercer.errors import InputError, refuse, refuse_if, sentence
 from mercer.kernels import Kernel, parse
 
 Answer: TypeAlias = dict[str, object]  # what the page is told: numbers, texts, lists and arrays by name
@@ -75,13 +75,11 @@ def read_question(asked: object) -> Question:
 
 def read_kernel(text: object) -> Kernel:
     """The kernel that a text describes."""
-    if isinstance(text, str) and not text.strip():
-        raise InputError("Write a kernel, such as Gaussian(width=1).")
+    refuse(isinstance(text, str) and not text.strip(), "Write a kernel, such as Gaussian(width=1).")
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise InputError(sentence("The kernel", f"a text of at most {_LONGEST} letters", repr(text)[:40]))
     kernel = parse(text)
-    if _parts(kernel) > _MOST_PARTS:
-        raise InputError(f"A kernel on this page may have at most {_MOST_PARTS} parts.")
+    refuse(_parts(kernel) > _MOST_PARTS, f"A kernel on this page may have at most {_MOST_PARTS} parts.")
     return kernel
 
 
@@ -97,12 +95,9 @@ def read_points(given: object) -> tuple[XLike, Array, bool]:
     words = isinstance(x, list) and bool(x) and isinstance(x[0], str)
     X: XLike = _words(x, _MOST_WORDS) if words else _rows(x, MOST_ROWS, "points", None)
     y = _rows([[each] for each in y] if isinstance(y, list) else None, MOST_ROWS, "targets", 1)[:, 0]
-    if len(X) != len(y):
-        raise InputError(f"There must be as many points as targets; got {len(X)} and {len(y)}.")
-    if len(y) < 2:
-        raise InputError("There must be at least 2 points. Add some by clicking into the plot.")
-    if labels and set(np.unique(y)) != {-1.0, 1.0}:
-        raise InputError("There must be points of both labels.")
+    refuse(len(X) != len(y), f"There must be as many points as targets; got {len(X)} and {len(y)}.")
+    refuse(len(y) < 2, "There must be at least 2 points. Add some by clicking into the plot.")
+    refuse(labels and set(np.unique(y)) != {-1.0, 1.0}, "There must be points of both labels.")
     return X, y, labels
 
 
@@ -124,16 +119,13 @@ def _rows(given: object, most: int, what: str, columns: int | None) -> Array:
         raise InputError(f"{what} must be lists of numbers.") from None
     if rows.ndim != 2 or not 1 <= rows.shape[1] <= _MOST_COLUMNS or not np.isfinite(rows).all():
         raise InputError(f"{what} must be lists of numbers, all of one length.")
-    if columns not in (None, rows.shape[1]):
-        raise InputError(f"{what} must have {columns} numbers each; got {rows.shape[1]}.")
-    if np.abs(rows).max() > 1e100:
-        raise InputError(f"{what} must not be larger than 1e100.")
+    refuse(columns not in (None, rows.shape[1]), f"{what} must have {columns} numbers each; got {rows.shape[1]}.")
+    refuse(np.abs(rows).max() > 1e100, f"{what} must not be larger than 1e100.")
     return rows
 
 
 def _words(given: object, most: int) -> list[str]:
     if not isinstance(given, list) or len(given) > most or not all(isinstance(each, str) for each in given):
         raise InputError(f"Words must be a list of at most {most} texts.")
-    if any(len(each) > _LONGEST_WORD for each in given):
-        raise InputError(f"Words must have at most {_LONGEST_WORD} letters.")
+    refuse(any(len(each) > _LONGEST_WORD for each in given), f"Words must have at most {_LONGEST_WORD} letters.")
     return given
