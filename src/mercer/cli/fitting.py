@@ -34,7 +34,7 @@ from mercer.estimators.inputs import EncodedTable
 from mercer.kernels import Kernel, parse
 from mercer.kernels.views import On
 from mercer.report.judging import own_outcome
-from mercer.report.subject import subject_of
+from mercer.report.subject import Subject
 from mercer.runtime.progress import duration
 from mercer.selection.outcome import Outcome
 from mercer.selection.scoring import resolve_scoring
@@ -113,7 +113,7 @@ def _fit_auto(table: Prepared) -> Result:
     else:
         spread, widths = "the mean and standard deviation of the target", "the widths and alphas of the kernels"
         shared = (encoding_words(table), *([] if table.labels else [spread]), *([widths] if model.in_cells else []))
-        outcome = replace(own_outcome(subject_of(model, table.features, y, target="")), from_all_rows=shared)
+        outcome = replace(own_outcome(Subject(model, table.features, y, target="")), from_all_rows=shared)
     predicted = outcome.predicted
     if table.labels or predicted is None or not (y > 0).all() or not (predicted < 0).any():
         return model, outcome, []

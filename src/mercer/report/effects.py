@@ -20,7 +20,7 @@ from mercer.inference.changes import column_place
 from mercer.inference.effects import MarginalEffects, marginal_effects
 from mercer.inference.influence import Influence, influence
 from mercer.report.refits import Refit, fold_refits, of_all_rows, sample_rows
-from mercer.report.subject import AS_TRANSFORMED, Subject, is_known, subject_of
+from mercer.report.subject import AS_TRANSFORMED, Subject, is_known
 from mercer.tables import Column
 from mercer.tables.columns import Scale
 from mercer.text import Shown, legible, plain
@@ -153,7 +153,7 @@ def column_effect(
     3.0
     """
     refuse_if(kind not in ("local", "average"), "kind of column_effect", "'local' or 'average'", repr(kind))
-    subject = subject_of(model, X, y, target=target, groups=groups)
+    subject = Subject(model, X, y, target=target, groups=groups)
     movable, number = _movable(subject, column), _number(subject, label)
     return _effect_along(subject, fold_refits(subject), movable, kind, number)
 

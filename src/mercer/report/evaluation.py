@@ -12,17 +12,14 @@ from typing import Any
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Estimator, PerRow, XLike, YLike
 from mercer.displays import SpectrumDisplay
-from mercer.inference.effects import MarginalEffects
-from mercer.inference.influence import Influence
 from mercer.insight.intervals import Coverage
 from mercer.models.records import FileStamp
-from mercer.report.effects import ColumnEffect, average_effects, main_effects, row_influence
-from mercer.report.facts import CommitteeChoice, Data, Origin, SearchChoice, choice_of, data_of
-from mercer.report.judging import HeldOutFacts, LabelFacts, chosen_by, held_out_of, judge, labels_of, training_error
-from mercer.report.refits import ColumnImportance, coverages, fold_refits, influences, sample_rows
-from mercer.report.subject import Subject, subject_of
-from mercer.selection.outcome import Outcome
-from mercer.text import Shown, legible, number, percent, text_table
+from mercer.report.effects import average_effects, main_effects, row_influence
+from mercer.report.facts import CommitteeChoice, Data, Origin, SearchChoice
+from mercer.report.judging import LabelFacts, chosen_by, held_out_of, judge, training_error
+from mercer.report.refits import coverages, fold_refits, influences, sample_rows
+from mercer.report.subject import Subject
+from mercer.text import Brief, Shown, legible, number, percent, text_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,19 +44,22 @@ class SpectrumFact:
     what: str
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """What it takes to do it again."""
+class Reproduction(Brief):
+    """What it takes to do it again: command, versions, seed and the digest of the data."""
 
-    command: str
-    versions: dict[str, str]
-    when: str
-    seed: str
-    digest: str
-    digest_of: str
+    def __init__(self, subject: Subject, origin: Origin) -> None:
+        stamp = FileStamp.now()
+        if origin.path and Path(origin.path).is_file():
+            with Path(origin.path).open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256")
+            self.digest_of = f"the file {origin.name or origin.path}"
+        else:
+            digest, self.digest_of = hashlib.sha256(subject.Z.tobytes()), "the rows as numbers, with their targets"
+            digest.update("\n".join(map(str, subject.y.tolist())).encode())
+        self.command, self.versions, self.when = origin.command, stamp.versions, stamp.when
+        self.seed, self.digest = str(subject.model.random_state), digest.hexdigest()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ModelEvaluation(Shown):
     """What is known about a fitted model; prints as a short text.
 
@@ -99,24 +99,21 @@ class ModelEvaluation(Shown):
         Coverage and mean width of 90 % intervals in thirds of the rows, smallest predictions first; empty for few rows.
     """
 
-    subject: Subject
-    data: Data
-    outcome: Outcome
-    chosen_by: float
-    chosen_how: str
-    training_error: float
-    choice: SearchChoice | CommitteeChoice
-    held: HeldOutFacts | None
-    labels: LabelFacts | None
-    coverage: tuple[Coverage, ...]
-    coverage_how: str
-    influence: tuple[ColumnImportance, ...]
-    tried_on: int
-    parts: int
-    effects: tuple[ColumnEffect, ...] = ()
-    averages: MarginalEffects | None = None
-    single_rows: Influence | None = None
-    coverage_by_size: tuple[Coverage, ...] = ()
+    def __init__(self, subject: Subject, result: Any, origin: Origin) -> None:
+        self.subject, self.outcome = subject, judge(subject, result)
+        refits, outcome = fold_refits(subject), self.outcome
+        self.coverage, self.coverage_by_size, self.coverage_how = coverages(subject, refits, outcome)
+        self.influence = tuple(influences(subject, refits)) if refits else ()
+        important = [each.name for each in self.influence if each.margin > 0]
+        self.chosen_by, self.chosen_how = chosen_by(subject, outcome)
+        self.training_error = training_error(subject, outcome)
+        self.choice = CommitteeChoice(subject) if subject.auto else SearchChoice(subject.model, outcome)
+        self.held = held_out_of(subject.y, outcome)
+        self.labels = LabelFacts(subject, outcome) if subject.classifier else None
+        self.tried_on, self.parts = sum(len(each.test) for each in refits), len(refits)
+        self.effects = tuple(main_effects(subject, refits, important))
+        self.averages, self.single_rows = average_effects(subject), row_influence(subject)
+        self.data = Data(subject, origin)
 
     @property
     def error(self) -> float:
@@ -156,7 +153,7 @@ class ModelEvaluation(Shown):
     @cached_property
     def reproduction(self) -> Reproduction:
         """What it takes to fit the model again."""
-        return reproduction_of(self.subject, self.data.origin)
+        return Reproduction(self.subject, self.data.origin)
 
     @property
     def nine_in_ten(self) -> Coverage | None:
@@ -243,25 +240,8 @@ def evaluate(
     >>> result.error < 0.3 * result.baseline, list(result.importance)
     (True, ['x1', 'x2'])
     """
-    subject = subject_of(model, X, y, target=target, weights=sample_weight, groups=groups)
-    return evaluate_subject(subject, evaluation, Origin())
-
-
-def evaluate_subject(subject: Subject, result: Any, origin: Origin) -> ModelEvaluation:
-    """The evaluation of a model and its rows."""
-    outcome = judge(subject, result)
-    refits = fold_refits(subject)
-    found, by_size, how = coverages(subject, refits, outcome)
-    ranked = influences(subject, refits) if refits else []
-    important = [each.name for each in ranked if each.margin > 0]
-    naive, chosen_how = chosen_by(subject, outcome)
-    training, choice = training_error(subject, outcome), choice_of(subject, outcome)
-    held, labels = held_out_of(subject.y, outcome), labels_of(subject, outcome) if subject.classifier else None
-    tried_on, effects = sum(len(each.test) for each in refits), tuple(main_effects(subject, refits, important))
-    rows = average_effects(subject), row_influence(subject), tuple(by_size)
-    columns = tuple(found), how, tuple(ranked), tried_on, len(refits), effects, *rows
-    data = data_of(subject, origin)
-    return ModelEvaluation(subject, data, outcome, naive, chosen_how, training, choice, held, labels, *columns)
+    subject = Subject(model, X, y, target=target, weights=sample_weight, groups=groups)
+    return ModelEvaluation(subject, evaluation, Origin())
 
 
 def spectrum_of(subject: Subject) -> SpectrumFact | None:
@@ -279,16 +259,3 @@ def spectrum_of(subject: Subject) -> SpectrumFact | None:
     Z, alphas = subject.as_frame(subject.Z[rows]), [alpha] if alpha > 0 else []
     display = SpectrumDisplay.from_kernel(kernel, Z, alphas=alphas, ax=Figure().subplots())
     return SpectrumFact(display, float(display.degrees[0]) if alphas else None, len(rows), what)
-
-
-def reproduction_of(subject: Subject, origin: Origin) -> Reproduction:
-    """Command, versions, seed and the digest of the data."""
-    stamp = FileStamp.now()
-    if origin.path and Path(origin.path).is_file():
-        with Path(origin.path).open("rb") as file:
-            digest, of = hashlib.file_digest(file, "sha256"), f"the file {origin.name or origin.path}"
-    else:
-        digest, of = hashlib.sha256(subject.Z.tobytes()), "the rows as numbers, with their targets"
-        digest.update("\n".join(map(str, subject.y.tolist())).encode())
-    seed = str(subject.model.random_state)
-    return Reproduction(origin.command, stamp.versions, stamp.when, seed, digest.hexdigest(), of)

@@ -16,7 +16,7 @@ from mercer.selection.ladders import edges_in_words
 from mercer.selection.outcome import Outcome
 from mercer.selection.table import SearchTable
 from mercer.tables import Column
-from mercer.text import counted, legible, listed, number
+from mercer.text import Brief, counted, legible, listed, number
 from mercer.tuning.committee import Member
 
 _SHOWN = 6  # candidates in the table
@@ -48,22 +48,18 @@ class Origin:
     leaks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ColumnFact:
-    """How one column was used."""
+class ColumnFact(Brief):
+    """How one column, which became the columns Z, was used."""
 
-    name: str
-    kind: str
-    used: bool
-    missing: int
-    becomes: int
-    holds: str
-    why: str
-    extreme: float = 0.0
+    def __init__(self, column: Column, Z: Array) -> None:
+        self.name, self.kind, self.missing, self.why = column.name, column.kind, column.missing, column.why
+        self.becomes, self.holds, self.extreme = len(column.outputs), _holds(column), 0.0
+        self.used = self.becomes > 0
+        if column.kind == "number" and Z.shape[1] and (spread := float(Z[:, 0].std())):
+            self.extreme = float(np.abs(Z[:, 0] - Z[:, 0].mean()).max()) / spread
 
 
-@dataclass(frozen=True, eq=False)
-class Data:
+class Data(Brief):
     """The table.
 
     Attributes
@@ -82,39 +78,20 @@ class Data:
         Labels of the target, the most common first.
     """
 
-    rows: int
-    missing: int
-    copies: int
-    columns: tuple[ColumnFact, ...]
-    ignored: tuple[str, ...]
-    target: str
-    numbers: tuple[float, float, float, float] | None
-    counts: tuple[tuple[str, int], ...]
-    origin: Origin
+    def __init__(self, subject: Subject, origin: Origin) -> None:
+        y, Z, labels = subject.y, subject.Z, subject.classifier
+        columns = (ColumnFact(column, Z[:, subject.place == k]) for k, column in enumerate(subject.columns))
+        self.columns, self.rows = tuple(columns), len(y)
+        self.missing = sum(column.missing for column in self.columns)
+        self.copies = len(y) - len(np.unique(Z, axis=0)) if Z.shape[1] else 0
+        self.ignored, self.target, self.origin = subject.ignored, subject.target, origin
+        self.numbers = None if labels else (float(y.min()), float(y.mean()), float(y.max()), float(y.std()))
+        self.counts = tuple(Counter(map(str, np.sort(y))).most_common()) if labels else ()
 
     @property
     def feature_count(self) -> int:
         """How many columns are learned from."""
         return sum(column.used for column in self.columns)
-
-
-def data_of(subject: Subject, origin: Origin) -> Data:
-    """The table as it was used."""
-    y, Z, labels = subject.y, subject.Z, subject.classifier
-    numbers = None if labels else (float(y.min()), float(y.mean()), float(y.max()), float(y.std()))
-    counts = tuple(Counter(map(str, np.sort(y))).most_common()) if labels else ()
-    columns = tuple(_column_fact(column, Z[:, subject.place == k]) for k, column in enumerate(subject.columns))
-    copies = len(y) - len(np.unique(Z, axis=0)) if Z.shape[1] else 0
-    missing = sum(column.missing for column in columns)
-    return Data(len(y), missing, copies, columns, subject.ignored, subject.target, numbers, counts, origin)
-
-
-def _column_fact(column: Column, Z: Array) -> ColumnFact:
-    extreme, count = 0.0, len(column.outputs)
-    if column.kind == "number" and Z.shape[1] and (spread := float(Z[:, 0].std())):
-        extreme = float(np.abs(Z[:, 0] - Z[:, 0].mean()).max()) / spread
-    holds = _holds(column)
-    return ColumnFact(column.name, column.kind, count > 0, column.missing, count, holds, column.why, extreme)
 
 
 def _holds(column: Column) -> str:
@@ -138,8 +115,7 @@ class RankedCandidate:
     chosen: bool
 
 
-@dataclass(frozen=True, eq=False)
-class SearchChoice:
+class SearchChoice(Brief):
     """The best candidate of a search.
 
     Attributes
@@ -166,24 +142,22 @@ class SearchChoice:
         For its picture; None where its table was not kept.
     """
 
-    kernel: str
-    alpha: str
-    kernels: int
-    alphas: int
-    scoring: str
-    folds: str
-    rule: str
-    best: tuple[RankedCandidate, ...]
-    close: int
-    edges: tuple[str, ...]
-    agreed: tuple[int, int]
-    families: tuple[tuple[str, int], ...]
-    digits: float
-    search: Estimator
+    def __init__(self, model: Estimator, outcome: Outcome) -> None:
+        table, chosen = model.table_, outcome.chosen
+        kept = isinstance(table, SearchTable)  # a file keeps the text of it alone
+        self.kernel, self.alpha = legible(repr(model.best_kernel_), _LETTERS), f"{model.alpha_:.3g}"
+        self.kernels, self.alphas = len(model.kernels_), len(model.alphas_)
+        self.scoring, self.folds, self.rule = outcome.scoring, model.folds_.label, model.rule
+        self.best, self.close = _best(model) if kept else ((), 0)
+        self.edges = tuple(edges_in_words(table, model.choice_, model.folds_, model.own_ladders())) if kept else ()
+        same = (repr(each["kernel"]) == repr(model.best_kernel_) and each["alpha"] == model.alpha_ for each in chosen)
+        self.agreed = sum(same), len(chosen)
+        self.families = tuple(Counter(type(each["kernel"]).__name__ for each in chosen).most_common())
+        self.digits = float(model.digits_)
+        self.search = model if kept and self.kernels * self.alphas > 1 else None
 
 
-@dataclass(frozen=True)
-class CommitteeChoice:
+class CommitteeChoice(Brief):
     """The committee of an automatic model.
 
     Attributes
@@ -200,23 +174,13 @@ class CommitteeChoice:
         A sentence about the loss, empty for squared errors; what the errors of members are.
     """
 
-    members: tuple[Member, ...]
-    how: str
-    tuned_on: int
-    digits: float
-    loss: str
-    error: str
-
-
-def choice_of(subject: Subject, outcome: Outcome) -> SearchChoice | CommitteeChoice:
-    """The choice that the model stands for."""
-    if not subject.auto:
-        return _search(subject.model, outcome)
-    model, unit = subject.model, subject.model.unit()
-    tried, tuned_on = model.committee_.tried, model.committee_.tuned_on
-    members = tuple(replace(m, error=m.error * unit, bounds=_bound_names(m.bounds, subject)) for m in tried)
-    digits = min(map(correct_digits, model.models_))
-    return CommitteeChoice(members, model.how_judged(), tuned_on, digits, model.loss_words, model.error_title())
+    def __init__(self, subject: Subject) -> None:
+        model, unit = subject.model, subject.model.unit()
+        tried, self.tuned_on = model.committee_.tried, model.committee_.tuned_on
+        members = (replace(m, error=m.error * unit, bounds=_bound_names(m.bounds, subject)) for m in tried)
+        self.members: tuple[Member, ...] = tuple(members)
+        self.how, self.loss, self.error = model.how_judged(), model.loss_words, model.error_title()
+        self.digits = min(map(correct_digits, model.models_))
 
 
 def _bound_names(bounds: list[str], subject: Subject) -> list[str]:
@@ -230,20 +194,6 @@ def _bound_names(bounds: list[str], subject: Subject) -> list[str]:
         places = {int(subject.place[int(number)]) for number in part[2].split(",")}
         owners.setdefault(part[1], []).extend(subject.columns[place].name for place in sorted(places))
     return [*whole, *(f"{name} of {listed(list(dict.fromkeys(own)))}" for name, own in owners.items())]
-
-
-def _search(model: Estimator, outcome: Outcome) -> SearchChoice:
-    table, chosen, counts = model.table_, outcome.chosen, (len(model.kernels_), len(model.alphas_))
-    kept = isinstance(table, SearchTable)  # a file keeps the text of it alone
-    same = sum(repr(each["kernel"]) == repr(model.best_kernel_) and each["alpha"] == model.alpha_ for each in chosen)
-    families = tuple(Counter(type(each["kernel"]).__name__ for each in chosen).most_common())
-    edges = tuple(edges_in_words(table, model.choice_, model.folds_, model.own_ladders())) if kept else ()
-    best, close = _best(model) if kept else ((), 0)
-    how = outcome.scoring, model.folds_.label, model.rule
-    search = model if kept and counts != (1, 1) else None
-    kernel, alpha = legible(repr(model.best_kernel_), _LETTERS), f"{model.alpha_:.3g}"
-    digits = float(model.digits_)
-    return SearchChoice(kernel, alpha, *counts, *how, best, close, edges, (same, len(chosen)), families, digits, search)
 
 
 def _best(model: Estimator) -> tuple[tuple[RankedCandidate, ...], int]:
