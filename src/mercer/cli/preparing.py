@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -37,9 +36,8 @@ _SEARCHED = ("kernel", "alphas", "rule", "scoring", "repeats", "checkpoint", "wi
 _FEW = 10  # whole numbers with no more distinct values may be labels
 
 
-@dataclass(frozen=True, eq=False)
 class Prepared:
-    """A table ready to be fitted.
+    """The table of a job with its columns sorted; of one with many rows, a sample and passes over all rows.
 
     Attributes
     ----------
@@ -73,58 +71,35 @@ class Prepared:
 
     FEWEST: ClassVar[int] = 6  # rows that folds can be made of
 
-    job: Job
-    reading: Reading
-    rows: int
-    features: dict[str, Cells]
-    encoder: TableEncoder
-    y: Array
-    task: Task
-    task_because: str
-    model: str
-    model_because: str
-    groups: Array | None
-    weights: Array | None
-    times: Array | None
-    ignored: tuple[str, ...]
-    notes: list[str]
-    warned: list[str]
-    stream: Callable[[], Iterator[Any]] | None
+    def __init__(self, job: Job) -> None:
+        if job.time is not None and job.group is not None:
+            raise InputError("--time and --group cannot be used together. Remove one of them.")
+        long = LongTable.find(job.table, above=LONG)
+        look, names = _read_all(job) if long is None else _read_sample(job, long)
+        table, self.reading, self.job = look.whole, look.sample, job
+        self.notes = notes = list(dict.fromkeys([*table.notes, *self.reading.notes]))
+        kept = ~rows_left_out(table, job, look.gaps, notes)
+        if long is not None:
+            notes.append(f"Columns were judged by {self.reading.rows} evenly spaced rows; all rows are read in blocks.")
+        elif job.rare_labels == "drop":
+            kept &= _rows_of_common_labels(table, job, kept, notes)
+        rows, drawn, self.rows = np.flatnonzero(kept), np.flatnonzero(kept[look.rows]), len(kept)
+        self.features = {name: look.columns[name][drawn] for name in names}
+        self.encoder = fit_table_encoder(self.features, job, self.reading, notes)
+        notes += alike(self.encoder, self.features) if long is None else []
+        self.y, self.task, self.task_because = choose_target(table, job, rows, notes)
+        self.model, self.model_because = choose_model(job, self.task, len(self.y), streamed=long is not None)
+        self.groups, self.weights, self.times = _columns_beside(table, job, rows, notes)
+        odd = (odd_warning(column, self.features[column.name]) for column in self.encoder.columns_)
+        self.warned = [warning.in_terms(flags) for warning in odd if warning is not None]
+        self.ignored = tuple(name for name in self.reading.raw if name not in self.features and name != job.target)
+        beside = self.y, self.weights, self.groups
+        self.stream = None if long is None else Passes(long, self.encoder, look.how, kept, *beside)
 
     @property
     def labels(self) -> bool:
         """Whether the target is labels."""
         return self.task == "classification"
-
-
-def prepare(job: Job) -> Prepared:
-    """The table of a job with its columns sorted; of one with many rows, a sample and passes over all rows."""
-    if job.time is not None and job.group is not None:
-        raise InputError("--time and --group cannot be used together. Remove one of them.")
-    long = LongTable.find(job.table, above=LONG)
-    look, names = _read_all(job) if long is None else _read_sample(job, long)
-    table, sample = look.whole, look.sample
-    notes = list(dict.fromkeys([*table.notes, *sample.notes]))
-    kept = ~rows_left_out(table, job, look.gaps, notes)
-    if long is not None:
-        notes.append(f"Columns were judged by {sample.rows} evenly spaced rows; all rows are read in blocks.")
-    elif job.rare_labels == "drop":
-        kept &= _rows_of_common_labels(table, job, kept, notes)
-    rows, drawn = np.flatnonzero(kept), np.flatnonzero(kept[look.rows])
-    features = {name: look.columns[name][drawn] for name in names}
-    encoder = fit_table_encoder(features, job, sample, notes)
-    notes += alike(encoder, features) if long is None else []
-    y, task, task_because = choose_target(table, job, rows, notes)
-    model, model_because = choose_model(job, task, len(y), streamed=long is not None)
-    groups, weights, times = (check(table, job, rows, notes) for check in (check_groups, check_weights, check_times))
-    odd = (odd_warning(column, features[column.name]) for column in encoder.columns_)
-    warned = [warning.in_terms(flags) for warning in odd if warning is not None]
-    ignored = tuple(name for name in sample.raw if name not in features and name != job.target)
-    stream = None if long is None else Passes(long, encoder, look.how, kept, y, weights, groups)
-    return Prepared(
-        job, sample, len(kept), features, encoder, y, task, task_because, model, model_because, groups, weights, times,
-        ignored, notes, warned, stream,
-    )  # fmt: skip
 
 
 def _read_all(job: Job) -> tuple[LongLook, list[str]]:
@@ -298,42 +273,32 @@ def as_label(cell: Any) -> str:
     return str(cell).strip()
 
 
-def check_groups(table: Reading, job: Job, rows: Array, notes: list[str]) -> Array | None:
-    """The groups of these rows, as strings."""
-    if (name := job.group) is None:
-        return None
-    cells = table.exactly(name)
-    groups = np.array([str(cells[row]) for row in rows])
-    count = len(np.unique(groups))
-    way_out = "All rows of a group are in the same fold, and at least 3 folds are needed."
-    refuse_if(count < 3, f"--group {name}", "a column with at least 3 distinct values", f"{count}", way_out)
-    notes.append(f"--group {name}: {count} groups; rows of one group are in the same fold.")
-    return groups
-
-
-def check_weights(table: Reading, job: Job, rows: Array, notes: list[str]) -> Array | None:
-    """The weights of these rows."""
-    if (name := job.weight) is None:
-        return None
-    weights = np.asarray(table.columns[name].values[rows])
-    bad = np.flatnonzero(~(weights >= 0))
-    if len(bad):
-        got = f"{weights[bad[0]]:g} in {table.where(int(rows[bad[0]]))}"
-        raise InputError(sentence(f"Column {name!r}", "non-negative, to be used as weights", got))
-    notes.append(f"--weight {name}: weights of {weights.min():g} to {weights.max():g}.")
-    return weights
-
-
-def check_times(table: Reading, job: Job, rows: Array, notes: list[str]) -> Array | None:
-    """When each of these rows was: days or numbers."""
-    if (name := job.time) is None:
-        return None
-    cells = table.columns[name]
-    if cells.family not in {"date", "number"}:
-        must_be, way_out = "a column of dates or numbers", "For dates in another format, set --date-format."
-        raise InputError(sentence(f"--time {name}", must_be, cells.found(int(np.argmin(cells.missing))), way_out))
-    notes.append(f"--time {name}: every fold is predicted from earlier rows, so the error is about the future.")
-    return np.asarray(cells.values[rows])
+def _columns_beside(
+    table: Reading, job: Job, rows: Array, notes: list[str]
+) -> tuple[Array | None, Array | None, Array | None]:
+    """The groups of these rows, as strings, their weights, and their times, as days or numbers; None without option."""
+    groups = weights = times = None
+    if (name := job.group) is not None:
+        cells = table.exactly(name)
+        groups = np.array([str(cells[row]) for row in rows])
+        count = len(np.unique(groups))
+        way_out = "All rows of a group are in the same fold, and at least 3 folds are needed."
+        refuse_if(count < 3, f"--group {name}", "a column with at least 3 distinct values", f"{count}", way_out)
+        notes.append(f"--group {name}: {count} groups; rows of one group are in the same fold.")
+    if (name := job.weight) is not None:
+        weights = np.asarray(table.columns[name].values[rows])
+        if len(bad := np.flatnonzero(~(weights >= 0))):
+            got = f"{weights[bad[0]]:g} in {table.where(int(rows[bad[0]]))}"
+            raise InputError(sentence(f"Column {name!r}", "non-negative, to be used as weights", got))
+        notes.append(f"--weight {name}: weights of {weights.min():g} to {weights.max():g}.")
+    if (name := job.time) is not None:
+        column = table.columns[name]
+        if column.family not in {"date", "number"}:
+            must_be, way_out = "a column of dates or numbers", "For dates in another format, set --date-format."
+            raise InputError(sentence(f"--time {name}", must_be, column.found(int(np.argmin(column.missing))), way_out))
+        notes.append(f"--time {name}: every fold is predicted from earlier rows, so the error is about the future.")
+        times = np.asarray(column.values[rows])
+    return groups, weights, times
 
 
 def choose_model(job: Job, task: Task, rows: int = 0, *, streamed: bool = False) -> tuple[str, str]:

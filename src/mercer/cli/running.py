@@ -26,7 +26,7 @@ from mercer.cli.fitting import (
 )
 from mercer.cli.hints import LEAKAGE, find_leaks, hints
 from mercer.cli.job import Job
-from mercer.cli.preparing import Prepared, prepare
+from mercer.cli.preparing import Prepared
 from mercer.cli.refusals import report_interrupts, say, warn
 from mercer.cli.summary import as_json, data_words, file_words, fit_words
 from mercer.data.samples import houses
@@ -56,7 +56,7 @@ def run_fit(options: dict[str, Any]) -> None:
     with report_interrupts({"model": options["out"], "report": options["report"], "checkpoint": options["checkpoint"]}):
         job = Job.parse(options)
         with job.limits():
-            table = prepare(job)
+            table = Prepared(job)
             _refuse_replacing(table, options)
             if not job.as_json and not job.quiet:
                 lines = hints(table)
@@ -183,7 +183,7 @@ def run_explain(options: dict[str, Any]) -> None:
     """`mercer explain`."""
     job = Job.parse(options)
     with job.limits():
-        table = prepare(job)
+        table = Prepared(job)
         refuse_unsupported(table)
         say(f"{data_words(table)}\n\n{table.model} ({table.model_because}).")
         for warning in table.warned:

@@ -22,7 +22,7 @@ from mercer.estimators import (
 )
 from mercer.inference.influence import influence
 from mercer.kernels import Kernel
-from mercer.lab.questions import Answer, Question, read_kernel, read_points, read_question
+from mercer.lab.questions import Answer, Question, read_kernel, read_points
 from mercer.runtime import threads
 from mercer.solvers.newton import Task
 
@@ -67,7 +67,7 @@ quiet = Quiet()
 
 def fit(asked: dict[str, Any]) -> Answer:
     """Predictions with a band, errors in the sample and left out, degrees of freedom, and what each point changes."""
-    question = read_question(asked)
+    question = Question(asked)
     if question.loss != "squared":
         return _fit_loss(question)
     return _fit_labels(question) if question.labels else _fit_numbers(question)
@@ -153,7 +153,7 @@ def _left_out(question: Question, model: KernelRidge) -> Answer:
 
 def without(asked: dict[str, Any]) -> Answer:
     """Predictions of the model without one point, from the factor of all."""
-    question, row = read_question(asked), asked.get("row")
+    question, row = Question(asked), asked.get("row")
     n = len(question.y)
     if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < n:
         raise InputError(f"row must be the number of a point, from 0 to {n - 1}.")
@@ -162,7 +162,7 @@ def without(asked: dict[str, Any]) -> Answer:
 
 def overview(asked: dict[str, Any]) -> Answer:
     """Error against alpha for this kernel, the eigenvalues of the kernel matrix, and the matrix as an image."""
-    question = read_question(asked)
+    question = Question(asked)
     K = question.kernel(question.X)
     keys = [] if question.words else [*question.X.T[::-1], *([question.y] if question.labels else [])]
     order = np.lexsort(keys) if keys else np.arange(len(K))
@@ -176,7 +176,7 @@ def overview(asked: dict[str, Any]) -> Answer:
 
 def surface(asked: dict[str, Any]) -> Answer:
     """Left-out errors for every alpha and widths around those of the kernel."""
-    question = read_question(asked)
+    question = Question(asked)
     kernels = around(question.kernel)
     refuse(len(kernels) == 1, "This kernel has no width, so there is no surface of errors.")
     return {"factors": WIDTHS, "alphas": ALPHAS, "errors": errors_of(question, kernels)[1]}
@@ -184,7 +184,7 @@ def surface(asked: dict[str, Any]) -> Answer:
 
 def draw_curves(asked: dict[str, Any]) -> Answer:
     """Curves of the same points with several sets of targets, from one factor."""
-    question, Y = read_question(asked), asked.get("draws")
+    question, Y = Question(asked), asked.get("draws")
     if not isinstance(Y, list) or not 1 <= len(Y) <= _MOST_DRAWS:
         raise InputError(f"draws must be at most {_MOST_DRAWS} lists of targets.")
     targets = [read_points({"x": asked["points"]["x"], "y": each})[1] for each in Y]

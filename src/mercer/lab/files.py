@@ -8,7 +8,6 @@ import tempfile
 import threading
 from collections import OrderedDict
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, refuse, refuse_if, sentence
 from mercer.lab.answers import estimator_of, fitted_model
 from mercer.lab.jobs import SearchJob
-from mercer.lab.questions import MOST_ROWS, Answer, Question, read_question
+from mercer.lab.questions import MOST_ROWS, Answer, Question
 from mercer.report import write_report
 from mercer.runtime import readable
 from mercer.runtime.disk import write_whole
@@ -48,7 +47,7 @@ _LARGEST_CELL = 1e100
 
 def export(what: str, asked: object, job: SearchJob | None, folder: Path | None = None) -> bytes:
     """The bytes of a file, which is written to `folder` for the moment if it must be one."""
-    question = read_question(asked)
+    question = Question(asked)
     if what == "python":
         return _python_lines(question)
     with tempfile.TemporaryDirectory(dir=folder) as inside:
@@ -130,7 +129,6 @@ def bundle_modules() -> str:
     return "\n".join(['"use strict";', "(() => {", "const remoteEngine = null;", *parts, "})();", ""])
 
 
-@dataclass(frozen=True, eq=False)
 class Upload:
     """The columns of numbers of a table, and those with two values.
 
@@ -146,10 +144,27 @@ class Upload:
         What was left out, and why.
     """
 
-    name: str
-    columns: dict[str, Array]
-    labels: dict[str, tuple[list[str], Array]]
-    notes: list[str]
+    def __init__(self, reading: Reading, name: str) -> None:
+        self.name, self.notes = name, list[str]()
+        self.columns: dict[str, Array] = {}
+        self.labels: dict[str, tuple[list[str], Array]] = {}
+        for each, cells in reading.columns.items():
+            values = np.where(cells.missing, np.nan, cells.values.astype(np.float64))[:_MOST_ROWS]
+            values = np.where(np.abs(values) <= _LARGEST_CELL, values, np.nan)
+            different = np.unique(values[np.isfinite(values)])
+            text = cells.family == "text"
+            if not text and len(different) > 1:
+                self.columns[each] = values
+            elif not text:
+                self.notes.append(f"Column {each!r} does not vary and is left out.")
+            if len(different) == 2:
+                texts = [cells.levels[int(place)] if text else f"{place:g}" for place in different]
+                signs = np.where(np.isfinite(values), np.where(values == different[1], 1.0, -1.0), np.nan)
+                self.labels[each] = texts, signs
+            elif text:
+                self.notes.append(f"Column {each!r} is text and is left out.")
+        few = not self.columns or len(self.columns | self.labels) < 2
+        refuse(few, f"{name} has too few columns of numbers: one to predict from and one to predict are needed.")
 
     def description(self) -> Answer:
         """What the page shows of it."""
@@ -225,7 +240,7 @@ class Uploads:
             if parquet or path.suffix == ".parquet":
                 _refuse_parquet(path)
             reading = read_table(str(path))
-            upload, key = _upload(reading, name), secrets.token_hex(8)
+            upload, key = Upload(reading, name), secrets.token_hex(8)
             del reading
         with self._lock:
             while len(self._tables) >= _KEPT:
@@ -297,27 +312,3 @@ def _refuse_size(columns: int, rows: int, cells: int) -> None:
     limits = (columns, _MOST_WIDE, "columns"), (rows, _MOST_LONG, "rows"), (cells, _MOST_CELLS, "cells")
     for count, most, what in limits:
         refuse(count > most, f"A table for this page may have at most {most} {what}; got {count}. Open a part of it.")
-
-
-def _upload(reading: Reading, name: str) -> Upload:
-    columns: dict[str, Array] = {}
-    labels: dict[str, tuple[list[str], Array]] = {}
-    notes = []
-    for each, cells in reading.columns.items():
-        values = np.where(cells.missing, np.nan, cells.values.astype(np.float64))[:_MOST_ROWS]
-        values = np.where(np.abs(values) <= _LARGEST_CELL, values, np.nan)
-        different = np.unique(values[np.isfinite(values)])
-        text = cells.family == "text"
-        if not text and len(different) > 1:
-            columns[each] = values
-        elif not text:
-            notes.append(f"Column {each!r} does not vary and is left out.")
-        if len(different) == 2:
-            texts = [cells.levels[int(place)] if text else f"{place:g}" for place in different]
-            signs = np.where(np.isfinite(values), np.where(values == different[1], 1.0, -1.0), np.nan)
-            labels[each] = texts, signs
-        elif text:
-            notes.append(f"Column {each!r} is text and is left out.")
-    if not columns or len(set(columns) | set(labels)) < 2:
-        raise InputError(f"{name} has too few columns of numbers: one to predict from and one to predict are needed.")
-    return Upload(name, columns, labels, notes)

@@ -14,7 +14,7 @@ from mercer.data.rows import Estimator
 from mercer.errors import InputError, MercerError
 from mercer.estimators.evaluation import nested_cross_validate
 from mercer.lab.answers import ALPHAS, WIDTHS, around, as_error, errors_of, quiet
-from mercer.lab.questions import Answer, Question, read_question
+from mercer.lab.questions import Answer, Question
 from mercer.runtime.progress import Listener, listening
 from mercer.text import round_numbers
 
@@ -135,7 +135,7 @@ class Jobs:
 
     def start(self, asked: object) -> str:
         """A new search; its name."""
-        job, name = SearchJob(read_question(asked)), secrets.token_hex(8)
+        job, name = SearchJob(Question(asked)), secrets.token_hex(8)
         with self._lock:
             if sum(each.running for each in self._jobs.values()) >= _RUNNING:
                 raise InputError(f"{_RUNNING} searches are running. Stop one of them, or wait.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -25,9 +24,8 @@ _LONGEST_WORD = 40
 _LOSSES = {False: ("squared", "huber", "quantile"), True: ("squared", "logistic")}  # of numbers, of labels
 
 
-@dataclass(frozen=True, eq=False)
 class Question:
-    """What the page has: points, a kernel and its settings, and where it wants predictions.
+    """What the page has: points, a kernel and its settings, and where it wants predictions; or an `InputError`.
 
     Attributes
     ----------
@@ -43,34 +41,23 @@ class Question:
         Where predictions are wanted.
     """
 
-    X: XLike
-    y: Array
-    labels: bool
-    kernel: Kernel
-    alpha: float
-    intercept: bool
-    at: XLike
-    loss: str = "squared"
+    def __init__(self, asked: object) -> None:
+        if not isinstance(asked, Mapping):
+            raise InputError(sentence("The request", "an object with points, kernel and alpha", type(asked).__name__))
+        self.X, self.y, self.labels = read_points(asked.get("points"))
+        self.alpha = _number(asked.get("alpha", 1.0), "alpha")
+        refuse_if(not 0 < self.alpha <= 1e12, "alpha", "above 0 and at most 1e12", self.alpha)
+        at, width = asked.get("at", []), None if self.words else self.X.shape[1]
+        self.at: XLike = _words(at, 2 * _MOST_WORDS) if self.words else _rows(at, MOST_PLACES, "places", width)
+        self.loss, known = asked.get("loss", "squared"), _LOSSES[self.labels]
+        must_be, what = f"one of {', '.join(map(repr, known))}", "labels" if self.labels else "numbers"
+        refuse_if(self.loss not in known, f"The loss of {what}", must_be, repr(self.loss)[:40])
+        self.kernel, self.intercept = read_kernel(asked.get("kernel")), asked.get("intercept") is True
 
     @property
     def words(self) -> bool:
         """Whether points are words."""
         return isinstance(self.X, list)
-
-
-def read_question(asked: object) -> Question:
-    """The question, or an `InputError` in a sentence."""
-    if not isinstance(asked, Mapping):
-        raise InputError(sentence("The request", "an object with points, kernel and alpha", type(asked).__name__))
-    X, y, labels = read_points(asked.get("points"))
-    alpha = _number(asked.get("alpha", 1.0), "alpha")
-    refuse_if(not 0 < alpha <= 1e12, "alpha", "above 0 and at most 1e12", alpha)
-    at: XLike = asked.get("at", [])
-    at = _words(at, 2 * _MOST_WORDS) if isinstance(X, list) else _rows(at, MOST_PLACES, "places", X.shape[1])
-    loss, known, kind = asked.get("loss", "squared"), _LOSSES[labels], "labels" if labels else "numbers"
-    refuse_if(loss not in known, f"The loss of {kind}", f"one of {', '.join(map(repr, known))}", repr(loss)[:40])
-    kernel, intercept = read_kernel(asked.get("kernel")), asked.get("intercept") is True
-    return Question(X, y, labels, kernel, alpha, intercept, at, loss)
 
 
 def read_kernel(text: object) -> Kernel:
