@@ -1,7 +1,4 @@
-"""The page as a file: alone, small, in order, escaped, and readable without eyes.
-
-Covers: report.pictures.
-"""
+"""The page as a file: alone, small, in order, escaped, and readable without eyes."""
 
 import re
 from html.parser import HTMLParser
@@ -17,8 +14,7 @@ from mercer.errors import InputError, ModelFileError
 from mercer.report import Origin, write_report
 from mercer.report.evaluation import ModelEvaluation
 from mercer.report.judging import held_out_of
-from mercer.report.pictures import _against
-from mercer.report.rendering import as_svg, page
+from mercer.report.rendering import _against, as_svg, page
 from mercer.report.subject import Subject
 from refusals import tells
 

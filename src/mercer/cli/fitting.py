@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -51,27 +51,19 @@ _MANY = 200_000  # rows that a mean is judged by
 Result: TypeAlias = tuple[Any, Outcome, list[str]]  # a model, how good it is, and what is warned of
 
 
-@dataclass(frozen=True, eq=False)
 class Fitted:
-    """A model, why it is of its class, how good it is, and what was warned of."""
+    """The model of a table, fitted as its job says, why it is of its class, how good it is, and what was warned of."""
 
-    model: Estimator
-    why: str
-    outcome: Outcome
-    warned: list[str]
-
-
-def fit(table: Prepared) -> Fitted:
-    """The model of a table, fitted as its job says, and what is known about its error."""
-    job, auto = table.job, table.model.startswith("Auto")
-    why = table.model_because + "; with --class-weight balanced" * bool(job.class_weight)
-    why += f"; with --loss {job.loss}" * (job.loss != "auto")
-    refuse_unsupported(table)
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        fit_model = _fit_auto if auto else _fit_landmarks if table.model.startswith("Nystroem") else _fit_search
-        model, outcome, own = fit_model(table)
-    return Fitted(model, why, outcome, [*own, *worth_telling(heard, auto=auto)])
+    def __init__(self, table: Prepared) -> None:
+        job, auto = table.job, table.model.startswith("Auto")
+        self.why = table.model_because + "; with --class-weight balanced" * bool(job.class_weight)
+        self.why += f"; with --loss {job.loss}" * (job.loss != "auto")
+        refuse_unsupported(table)
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            fit_model = _fit_auto if auto else _fit_landmarks if table.model.startswith("Nystroem") else _fit_search
+            self.model, self.outcome, own = fit_model(table)
+        self.warned = [*own, *worth_telling(heard, auto=auto)]
 
 
 def refuse_unsupported(table: Prepared) -> None:

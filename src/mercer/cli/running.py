@@ -18,7 +18,6 @@ import click
 
 from mercer.cli.fitting import (
     Fitted,
-    fit,
     landmarks_for,
     refuse_unsupported,
     search_for,
@@ -66,8 +65,8 @@ def run_fit(options: dict[str, Any]) -> None:
                 reason = "this model does not store held-out predictions"
                 way_out = "Remove --report, or fit a sample of the rows."
                 raise InputError(f"--report is not supported for {name} ({why}): {reason}. {way_out}")
-            fitted = fit(table)
-            fitted = replace(fitted, warned=[*table.warned, *find_leaks(table, fitted.outcome), *fitted.warned])
+            fitted = Fitted(table)
+            fitted.warned = [*table.warned, *find_leaks(table, fitted.outcome), *fitted.warned]
         _write_progress(_CLEAR)
         summary = as_json(table, fitted, time.monotonic() - begin)
         model = _save(table, fitted, summary)

@@ -19,7 +19,7 @@ from mercer.estimators.refitting import part_of
 from mercer.inference.changes import column_place
 from mercer.inference.effects import MarginalEffects, marginal_effects
 from mercer.inference.influence import Influence, influence
-from mercer.report.refits import Refit, fold_refits, of_all_rows, sample_rows
+from mercer.report.refits import Refit, fold_refits, sample_rows
 from mercer.report.subject import AS_TRANSFORMED, Subject, is_known
 from mercer.tables import Column
 from mercer.tables.columns import Scale
@@ -291,7 +291,7 @@ def _effect_along(subject: Subject, refits: list[Refit], movable: Movable, kind:
     if len(there) < _FEWEST:
         raise InputError(f"Column {column.name!r} has fewer than {_FEWEST} known values. Choose another column.")
     moved = np.sort(np.random.default_rng(1).permutation(there)[:_ROWS])
-    models = [of_all_rows(subject), *refits]
+    models = [Refit(subject), *refits]
 
     def predict(lenders: Any) -> Array:
         Z = movable.put(moved, lenders)
