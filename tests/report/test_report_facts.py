@@ -18,7 +18,7 @@ from mercer.errors import IllConditionedWarning, InputError
 from mercer.estimators.auto_evaluation import ROWS, _lenders
 from mercer.estimators.table_model import TableModel
 from mercer.kernels import Gaussian, Linear
-from mercer.report.evaluation import ModelEvaluation, Reproduction, spectrum_of
+from mercer.report.evaluation import ModelEvaluation, Reproduction, SpectrumFact
 from mercer.report.facts import CommitteeChoice, Data, Origin, SearchChoice
 from mercer.report.judging import (
     OTHERS,
@@ -360,12 +360,12 @@ def test_intervals_by_size_of_the_prediction_show_noise_that_grows_with_the_targ
 
 
 def test_degrees_of_freedom_are_the_sum_over_the_spectrum(lines):
-    fact = spectrum_of(lines)
+    fact = SpectrumFact(lines)
     values = np.linalg.eigvalsh(lines.model.best_kernel_(lines.Z))
     assert fact.degrees == pytest.approx(np.sum(values / (values + lines.model.alpha_)), abs=1e-6)
     with pytest.warns(IllConditionedWarning):
         none = mercer.KernelRidgeCV([Gaussian(1.0)], [0.0], **PLAIN).fit(lines.Z, lines.y)
-    assert spectrum_of(replace(lines, model=none)).degrees is None
+    assert SpectrumFact(replace(lines, model=none)).degrees is None
 
 
 # -- doing it again -------------------------------------------------------------------------------

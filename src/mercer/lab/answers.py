@@ -182,7 +182,7 @@ def surface(asked: dict[str, Any]) -> Answer:
     return {"factors": WIDTHS, "alphas": ALPHAS, "errors": errors_of(question, kernels)[1]}
 
 
-def draw_curves(asked: dict[str, Any]) -> Answer:
+def draws(asked: dict[str, Any]) -> Answer:
     """Curves of the same points with several sets of targets, from one factor."""
     question, Y = Question(asked), asked.get("draws")
     if not isinstance(Y, list) or not 1 <= len(Y) <= _MOST_DRAWS:
@@ -201,12 +201,7 @@ def kernel(asked: dict[str, Any]) -> Answer:
 
 
 ANSWERS: dict[str, Callable[[dict[str, Any]], Answer]] = {
-    "fit": fit,
-    "without": without,
-    "overview": overview,
-    "surface": surface,
-    "draws": draw_curves,
-    "kernel": kernel,
+    each.__name__: each for each in (fit, without, overview, surface, draws, kernel)
 }
 
 

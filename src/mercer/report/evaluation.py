@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,10 @@ from mercer.report.subject import Subject
 from mercer.text import Brief, Shown, legible, number, percent, text_table
 
 
-@dataclass(frozen=True, eq=False)
-class SpectrumFact:
+class SpectrumFact(Brief):
     """Eigenvalues of the kernel on the rows, and the degrees of freedom that alpha leaves.
+
+    The kernel is that of the best candidate, or of the member with the largest weight; of many rows a sample is taken.
 
     Attributes
     ----------
@@ -38,10 +38,18 @@ class SpectrumFact:
         Whose kernel it is.
     """
 
-    display: SpectrumDisplay
-    degrees: float | None
-    rows: int
-    what: str
+    def __init__(self, subject: Subject) -> None:
+        from matplotlib.figure import Figure
+
+        model, rows = subject.model, sample_rows(subject)
+        if subject.auto:
+            heaviest = max(model.members_, key=lambda member: member.weight)
+            kernel, alpha, self.what = heaviest.kernel, float(heaviest.alpha), heaviest.name
+        else:
+            kernel, alpha, self.what = model.best_kernel_, float(model.alpha_), "the best candidate"
+        Z, alphas, self.rows = subject.as_frame(subject.Z[rows]), [alpha] if alpha > 0 else [], len(rows)
+        self.display = SpectrumDisplay.from_kernel(kernel, Z, alphas=alphas, ax=Figure().subplots())
+        self.degrees = float(self.display.degrees[0]) if alphas else None
 
 
 class Reproduction(Brief):
@@ -71,6 +79,12 @@ class ModelEvaluation(Shown):
         The table.
     outcome : Outcome
         Out-of-sample error with its standard error, the baseline, and predictions of rows held out.
+    error, standard_error : float
+        Out-of-sample error, or score, and its standard error.
+    baseline : float
+        Error of predicting the mean, or the most common label.
+    predictions : ndarray or None
+        Prediction of every row by a model that has not seen it.
     chosen_by, chosen_how : float, str
         The estimate that choosing itself gave, and what it is.
     training_error : float
@@ -87,6 +101,8 @@ class ModelEvaluation(Shown):
         How that was measured.
     influence : tuple of ColumnImportance
         Importance of each column, by permutation among rows held out; largest first.
+    importance : dict of str to float
+        By how much the error on unseen rows rises when a column is permuted, largest first.
     tried_on, parts : int
         Rows that importance and coverage were measured on, and in how many folds.
     effects : tuple of ColumnEffect
@@ -102,8 +118,11 @@ class ModelEvaluation(Shown):
     def __init__(self, subject: Subject, result: Any, origin: Origin) -> None:
         self.subject, self.outcome = subject, judge(subject, result)
         refits, outcome = fold_refits(subject), self.outcome
+        self.error, self.standard_error = float(outcome.error), float(outcome.error_standard_error)
+        self.baseline, self.predictions = float(outcome.baseline), outcome.predicted
         self.coverage, self.coverage_by_size, self.coverage_how = coverages(subject, refits, outcome)
         self.influence = tuple(influences(subject, refits)) if refits else ()
+        self.importance = {each.name: each.rise for each in self.influence}
         important = [each.name for each in self.influence if each.margin > 0]
         self.chosen_by, self.chosen_how = chosen_by(subject, outcome)
         self.training_error = training_error(subject, outcome)
@@ -116,39 +135,14 @@ class ModelEvaluation(Shown):
         self.data = Data(subject, origin)
 
     @property
-    def error(self) -> float:
-        """Out-of-sample error, or score."""
-        return float(self.outcome.error)
-
-    @property
-    def standard_error(self) -> float:
-        """Standard error of `error`."""
-        return float(self.outcome.error_standard_error)
-
-    @property
-    def baseline(self) -> float:
-        """Error of predicting the mean, or the most common label."""
-        return float(self.outcome.baseline)
-
-    @property
-    def predictions(self) -> Any:
-        """Prediction of every row by a model that has not seen it."""
-        return self.outcome.predicted
-
-    @property
     def optimism(self) -> float:
         """How much better the estimate of choosing is than the out-of-sample error; negative where it is worse."""
-        return (self.error - self.chosen_by) * (1 if self.outcome.measure.smaller_is_better else -1)
-
-    @property
-    def importance(self) -> dict[str, float]:
-        """By how much the error on unseen rows rises when a column is permuted, largest first."""
-        return {each.name: each.rise for each in self.influence}
+        return (float(self.outcome.error) - self.chosen_by) * (1 if self.outcome.measure.smaller_is_better else -1)
 
     @cached_property
     def spectrum(self) -> SpectrumFact | None:
         """Eigenvalues of the kernel on the rows."""
-        return spectrum_of(self.subject)
+        return SpectrumFact(self.subject) if self.subject.Z.shape[1] else None
 
     @cached_property
     def reproduction(self) -> Reproduction:
@@ -242,20 +236,3 @@ def evaluate(
     """
     subject = Subject(model, X, y, target=target, weights=sample_weight, groups=groups)
     return ModelEvaluation(subject, evaluation, Origin())
-
-
-def spectrum_of(subject: Subject) -> SpectrumFact | None:
-    """The spectrum of the best candidate, or of the member with the largest weight; on a sample of many rows."""
-    if not subject.Z.shape[1]:
-        return None
-    from matplotlib.figure import Figure
-
-    model, rows = subject.model, sample_rows(subject)
-    if subject.auto:
-        heaviest = max(model.members_, key=lambda member: member.weight)
-        kernel, alpha, what = heaviest.kernel, float(heaviest.alpha), heaviest.name
-    else:
-        kernel, alpha, what = model.best_kernel_, float(model.alpha_), "the best candidate"
-    Z, alphas = subject.as_frame(subject.Z[rows]), [alpha] if alpha > 0 else []
-    display = SpectrumDisplay.from_kernel(kernel, Z, alphas=alphas, ax=Figure().subplots())
-    return SpectrumFact(display, float(display.degrees[0]) if alphas else None, len(rows), what)

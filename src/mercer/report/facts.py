@@ -104,17 +104,6 @@ def _holds(column: Column) -> str:
     return counted(levels, "level") if levels else ""
 
 
-@dataclass(frozen=True)
-class RankedCandidate:
-    """One kernel and alpha, and what it scored."""
-
-    kernel: str
-    alpha: str
-    score: float
-    standard_error: float
-    chosen: bool
-
-
 class SearchChoice(Brief):
     """The best candidate of a search.
 
@@ -126,8 +115,8 @@ class SearchChoice(Brief):
         How many of each were tried.
     scoring, folds, rule : str
         How they were compared.
-    best : tuple of RankedCandidate
-        Those that scored best, with the best candidate.
+    best : tuple of dict
+        Kernel, alpha, score and standard error of those that scored best, and which of them was chosen.
     close : int
         How many are within one standard error of the best.
     edges : tuple of str
@@ -196,8 +185,8 @@ def _bound_names(bounds: list[str], subject: Subject) -> list[str]:
     return [*whole, *(f"{name} of {listed(list(dict.fromkeys(own)))}" for name, own in owners.items())]
 
 
-def _best(model: Estimator) -> tuple[tuple[RankedCandidate, ...], int]:
-    """The best candidates and the best candidate, and how many are as good within one standard error."""
+def _best(model: Estimator) -> tuple[tuple[dict[str, object], ...], int]:
+    """The best candidates with the chosen one, and how many are as good within one standard error."""
     table, choice = model.table_, model.choice_
     mean, error = (each.mean(axis=2).ravel() for each in (table.mean, table.standard_error(model.folds_)))
     worth = np.where(np.isnan(mean), -np.inf, mean)
@@ -205,9 +194,7 @@ def _best(model: Estimator) -> tuple[tuple[RankedCandidate, ...], int]:
     winner = choice.kernel * len(table.alphas) + choice.alphas[0]
     shown = order[:_SHOWN] if winner in order[:_SHOWN] else [*order[: _SHOWN - 1], winner]
     texts, alphas = [legible(repr(each), _LETTERS) for each in table.kernels], [f"{a:.3g}" for a in table.alphas]
-    names = list(product(texts, alphas))
-    scores = zip(mean[shown].tolist(), error[shown].tolist(), strict=True)
-    best = [
-        RankedCandidate(names[i][0], names[i][1], *score, i == winner) for i, score in zip(shown, scores, strict=True)
-    ]
-    return tuple(best), int(np.sum(worth >= worth[order[0]] - np.nan_to_num(error[order[0]])))
+    names, header = list(product(texts, alphas)), ("kernel", "alpha", "score", "standard_error", "chosen")
+    cells = ((*names[i], float(mean[i]), float(error[i]), i == winner) for i in shown)
+    best = tuple(dict(zip(header, row, strict=True)) for row in cells)
+    return best, int(np.sum(worth >= worth[order[0]] - np.nan_to_num(error[order[0]])))

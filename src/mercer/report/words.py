@@ -105,9 +105,9 @@ def estimates(facts: ModelEvaluation) -> list[Estimate]:
 def _correction_words(facts: ModelEvaluation) -> str:
     """What an out-of-fold error was multiplied by, and why."""
     raw = 0.0 if facts.held is None else math.sqrt(float(((facts.held.observed - facts.held.predicted) ** 2).mean()))
-    if not raw or abs(facts.error / raw - 1.0) < _NEARLY:
+    if not raw or abs(facts.outcome.error / raw - 1.0) < _NEARLY:
         return ""
-    return f" ({number(raw)}), times {facts.error / raw:.2f} because models of all rows have a lower error"
+    return f" ({number(raw)}), times {facts.outcome.error / raw:.2f} because models of all rows have a lower error"
 
 
 # -- warnings ---------------------------------------------------------------------------------------
