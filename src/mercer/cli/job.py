@@ -94,11 +94,6 @@ class Job:
         return kinds if self.weight is None else kinds | {self.weight: "number"}
 
     @property
-    def columns_to_skip(self) -> list[str]:
-        """Columns that are not looked at."""
-        return [name for name in self.aside if name not in {self.weight, self.time}]
-
-    @property
     def aside(self) -> list[str]:
         """Columns that are not learned from."""
         dropped = (name for name, kind in self.kinds.items() if kind == "drop")

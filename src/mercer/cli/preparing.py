@@ -55,6 +55,8 @@ class Prepared:
         What is to be predicted: numbers or labels, one per row.
     task, task_because : str
         `regression` or `classification`, and the reason, for people.
+    labels : bool
+        Whether the target is labels.
     model, model_because : str
         The class of the model to be fitted, and the reason.
     groups, weights, times : ndarray or None
@@ -72,8 +74,7 @@ class Prepared:
     FEWEST: ClassVar[int] = 6  # rows that folds can be made of
 
     def __init__(self, job: Job) -> None:
-        if job.time is not None and job.group is not None:
-            raise InputError("--time and --group cannot be used together. Remove one of them.")
+        refuse(None not in {job.time, job.group}, "--time and --group cannot be used together. Remove one of them.")
         long = LongTable.find(job.table, above=LONG)
         look, names = _read_all(job) if long is None else _read_sample(job, long)
         table, self.reading, self.job = look.whole, look.sample, job
@@ -88,6 +89,7 @@ class Prepared:
         self.encoder = fit_table_encoder(self.features, job, self.reading, notes)
         notes += alike(self.encoder, self.features) if long is None else []
         self.y, self.task, self.task_because = choose_target(table, job, rows, notes)
+        self.labels = self.task == "classification"
         self.model, self.model_because = choose_model(job, self.task, len(self.y), streamed=long is not None)
         self.groups, self.weights, self.times = _columns_beside(table, job, rows, notes)
         odd = (odd_warning(column, self.features[column.name]) for column in self.encoder.columns_)
@@ -95,11 +97,6 @@ class Prepared:
         self.ignored = tuple(name for name in self.reading.raw if name not in self.features and name != job.target)
         beside = self.y, self.weights, self.groups
         self.stream = None if long is None else Passes(long, self.encoder, look.how, kept, *beside)
-
-    @property
-    def labels(self) -> bool:
-        """Whether the target is labels."""
-        return self.task == "classification"
 
 
 def _read_all(job: Job) -> tuple[LongLook, list[str]]:
@@ -132,7 +129,8 @@ def _rules(job: Job) -> Rules:
     """How the cells of a table are read, whether it is held whole or not."""
     endless, strict = job.missing not in {None, "refuse"}, job.strict or job.always_there
     how: Any = {"decimal": job.decimal, "date_format": job.date_format, "endless": endless, "strict": strict}
-    return Rules(job.read_as, job.columns_to_skip, **how)
+    skipped = [name for name in job.aside if name not in {job.weight, job.time}]
+    return Rules(job.read_as, skipped, **how)
 
 
 def feature_names(job: Job, names: Collection[str], what: str, column: Callable[[str], object]) -> list[str]:

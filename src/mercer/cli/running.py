@@ -29,7 +29,7 @@ from mercer.cli.preparing import Prepared
 from mercer.cli.refusals import report_interrupts, say, warn
 from mercer.cli.summary import as_json, data_words, file_words, fit_words
 from mercer.data.samples import houses
-from mercer.errors import InputError, MercerError, printable, refuse_if
+from mercer.errors import InputError, MercerError, printable, refuse, refuse_if
 from mercer.estimators.auto_core import fixed_seconds, tuning_seconds
 from mercer.estimators.auto_evaluation import FULL_SYSTEMS
 from mercer.estimators.table_model import TableModel
@@ -90,13 +90,10 @@ def _write_report(model: TableModel, table: Prepared, fitted: Fitted) -> None:
         return
     from mercer.report import Origin, write_report
 
-    origin = Origin(
-        table.reading.what,
-        "" if job.table == "-" else job.table,
-        command_text(click.get_current_context()),
-        tuple(note for note in (*table.notes, outcome.all_rows_words) if note),
-        tuple(warning.removeprefix(LEAKAGE) for warning in fitted.warned if warning.startswith(LEAKAGE)),
-    )
+    path, command = "" if job.table == "-" else job.table, command_text(click.get_current_context())
+    notes = tuple(note for note in (*table.notes, outcome.all_rows_words) if note)
+    leaks = tuple(warning.removeprefix(LEAKAGE) for warning in fitted.warned if warning.startswith(LEAKAGE))
+    origin = Origin(table.reading.what, path, command, notes, leaks)
     with show_activity("writing the report", quiet=job.quiet):
         write_report(
             model, table.features, table.y, job.report, origin=origin, groups=table.groups,
@@ -250,8 +247,7 @@ def run_lab(table: str | None, port: int, *, browser: bool, folder: str | None) 
 
     place = None if table is None else Path(table)
     if folder is not None:
-        if place is not None:
-            raise InputError("The page that --export writes cannot contain your own table. Remove TABLE or --export.")
+        refuse(place, "The page that --export writes cannot contain your own table. Remove TABLE or --export.")
         written = write_static(Path(folder))
         say(f"Wrote {', '.join(written)} to {folder}. Open index.html in a browser, or publish the folder.")
         return

@@ -6,7 +6,6 @@ import re
 import secrets
 import tempfile
 import threading
-from collections import OrderedDict
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
@@ -220,8 +219,8 @@ class Uploads:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
-        self._tables: OrderedDict[str, Upload] = OrderedDict()
-        self._lock, self._reading = threading.Lock(), threading.Lock()
+        self._tables: dict[str, Upload] = {}  # the oldest first
+        self._reading = threading.Lock()
 
     def read(self, raw: bytes, name: str) -> tuple[str, Upload]:
         """A table from the bytes of a file; they go through a file of our own, whatever the name says."""
@@ -239,12 +238,9 @@ class Uploads:
         with self._reading:
             if parquet or path.suffix == ".parquet":
                 _refuse_parquet(path)
-            reading = read_table(str(path))
-            upload, key = Upload(reading, name), secrets.token_hex(8)
-            del reading
-        with self._lock:
+            key, upload = secrets.token_hex(8), Upload(read_table(str(path)), name)
             while len(self._tables) >= _KEPT:
-                self._tables.popitem(last=False)
+                del self._tables[next(iter(self._tables))]
             self._tables[key] = upload
         return key, upload
 

@@ -31,6 +31,8 @@ class Question:
     ----------
     X : ndarray of shape (n, d), or list of str
         The points: numbers, or words.
+    words : bool
+        Whether points are words.
     y : ndarray of shape (n,)
         Their targets; -1 and 1 for labels.
     labels : bool
@@ -45,6 +47,7 @@ class Question:
         if not isinstance(asked, Mapping):
             raise InputError(sentence("The request", "an object with points, kernel and alpha", type(asked).__name__))
         self.X, self.y, self.labels = read_points(asked.get("points"))
+        self.words = isinstance(self.X, list)
         self.alpha = _number(asked.get("alpha", 1.0), "alpha")
         refuse_if(not 0 < self.alpha <= 1e12, "alpha", "above 0 and at most 1e12", self.alpha)
         at, width = asked.get("at", []), None if self.words else self.X.shape[1]
@@ -53,11 +56,6 @@ class Question:
         must_be, what = f"one of {', '.join(map(repr, known))}", "labels" if self.labels else "numbers"
         refuse_if(self.loss not in known, f"The loss of {what}", must_be, repr(self.loss)[:40])
         self.kernel, self.intercept = read_kernel(asked.get("kernel")), asked.get("intercept") is True
-
-    @property
-    def words(self) -> bool:
-        """Whether points are words."""
-        return isinstance(self.X, list)
 
 
 def read_kernel(text: object) -> Kernel:

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Estimator, PerRow, XLike, YLike
 from mercer.displays import EffectDisplay
-from mercer.errors import InputError, refuse_if
+from mercer.errors import InputError, refuse, refuse_if
 from mercer.estimators.pipelines import Transformers, column_names, column_values, with_column
 from mercer.estimators.refitting import part_of
 from mercer.inference.changes import column_place
@@ -64,11 +64,8 @@ class ColumnEffect(Shown):
 
     def _columns(self) -> dict[str, list[Any]]:
         """Value by value."""
-        return {
-            self.column: self.values.tolist(),
-            "effect": self.effect.tolist(),
-            "standard error": self.standard_error.tolist(),
-        }
+        columns = {self.column: self.values, "effect": self.effect, "standard error": self.standard_error}
+        return {name: values.tolist() for name, values in columns.items()}
 
     def __str__(self) -> str:
         places = self.effect.argmin(), self.effect.argmax()
@@ -169,10 +166,9 @@ def _movable(subject: Subject, column: str | int) -> Movable:
         column = own.index(name) if name in own else name
     names = [each.name for each in subject.columns]
     place = column_place(column, names)
-    if place not in subject.feature_places:
-        raise InputError(f"Column {names[place]!r} is not used by the model: {subject.columns[place].why}.")
-    if subject.columns[place].kind == "text":
-        raise InputError(f"Column {names[place]!r} holds texts, which have no order and too many values to show.")
+    name, made = names[place], subject.columns[place]
+    refuse(place not in subject.feature_places, f"Column {name!r} is not used by the model: {made.why}.")
+    refuse(made.kind == "text", f"Column {name!r} holds texts, which have no order and too many values to show.")
     return _movable_encoded(subject, place)
 
 

@@ -76,6 +76,8 @@ class Data(Brief):
         Smallest, mean, largest and standard deviation of the target.
     counts : tuple of (str, int)
         Labels of the target, the most common first.
+    feature_count : int
+        How many columns are learned from.
     """
 
     def __init__(self, subject: Subject, origin: Origin) -> None:
@@ -83,15 +85,11 @@ class Data(Brief):
         columns = (ColumnFact(column, Z[:, subject.place == k]) for k, column in enumerate(subject.columns))
         self.columns, self.rows = tuple(columns), len(y)
         self.missing = sum(column.missing for column in self.columns)
+        self.feature_count = sum(column.used for column in self.columns)
         self.copies = len(y) - len(np.unique(Z, axis=0)) if Z.shape[1] else 0
         self.ignored, self.target, self.origin = subject.ignored, subject.target, origin
         self.numbers = None if labels else (float(y.min()), float(y.mean()), float(y.max()), float(y.std()))
         self.counts = tuple(Counter(map(str, np.sort(y))).most_common()) if labels else ()
-
-    @property
-    def feature_count(self) -> int:
-        """How many columns are learned from."""
-        return sum(column.used for column in self.columns)
 
 
 def _holds(column: Column) -> str:

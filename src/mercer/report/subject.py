@@ -45,6 +45,8 @@ class Subject:
     ----------
     model : AutoRegressor, AutoClassifier, KernelRidgeCV or KernelRidgeClassifierCV
         Fitted.
+    classifier, auto : bool
+        Whether labels are predicted; True for a committee, False for the best candidate of a search.
     X : table
         The rows as they were given.
     Z : ndarray of shape (n, p)
@@ -93,24 +95,15 @@ class Subject:
             encoded: Numbers = self.encoder.transform(X), tuple(self.encoder.columns_), np.asarray(self.encoder.groups_)
         else:
             encoded = _plain(model, X) if self.transformers is None else _transformed_table(self.transformers, X)
+        self.classifier, self.auto = hasattr(model, "predict_proba"), isinstance(model, AutoCore)
         self.model, self.X, self.target, (self.Z, self.columns, self.place) = model, X, str(target), encoded
-        fitted = len(model.models_[0].X_fit_) if isinstance(model, AutoCore) else model.folds_.n
+        fitted = len(model.models_[0].X_fit_) if self.auto else model.folds_.n
         _match_rows(len(self.Z), len(labels), fitted)
         self.y = _targets(model, labels)
         self.weights, self.groups = (None if given is None else np.asarray(given) for given in (weights, groups))
         for name, given in (("sample_weight", self.weights), ("groups", self.groups)):
             shape = (len(labels),) if given is None else given.shape
             refuse_if(shape != (len(labels),), f"{name} of a report", "one for each row", f"shape {shape}")
-
-    @property
-    def classifier(self) -> bool:
-        """Whether labels are predicted."""
-        return hasattr(self.model, "predict_proba")
-
-    @property
-    def auto(self) -> bool:
-        """True for a committee, False for the best candidate of a search."""
-        return isinstance(self.model, AutoCore)
 
     @property
     def rows(self) -> Any:
