@@ -70,10 +70,8 @@ def fit(asked: dict[str, Any]) -> Answer:
     question = Question(asked)
     if question.loss != "squared":
         return _fit_loss(question)
-    return _fit_labels(question) if question.labels else _fit_numbers(question)
-
-
-def _fit_numbers(question: Question) -> Answer:
+    if question.labels:
+        return _fit_labels(question)
     model, at = _ridge(question), question.at
     told = _left_out(question, model) | {"training": _root(question.y - model.predict(question.X)), "curve": []}
     if len(at):
