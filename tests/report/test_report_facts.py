@@ -15,7 +15,7 @@ from report_tables import DOLLARS, HOSTILE, LABEL
 import mercer
 from mercer import TableEncoder
 from mercer.errors import IllConditionedWarning, InputError
-from mercer.estimators.auto_evaluation import ROWS, _lenders
+from mercer.estimators.auto_evaluation import ROWS, _lenders, some_rows
 from mercer.estimators.table_model import TableModel
 from mercer.kernels import Gaussian, Linear
 from mercer.report.evaluation import ModelEvaluation, Reproduction, SpectrumFact
@@ -29,7 +29,7 @@ from mercer.report.judging import (
     judge,
     training_error,
 )
-from mercer.report.refits import coverages, fold_refits, influences, sample_rows, skill_alone
+from mercer.report.refits import coverages, fold_refits, influences, skill_alone
 from mercer.report.subject import Subject
 from refusals import tells
 
@@ -299,9 +299,9 @@ def test_few_rows_are_shuffled_too():
 
 def test_many_rows_are_drawn_from(lines):
     many = replace(lines, y=np.zeros(ROWS + 7))
-    rows = sample_rows(many)
+    rows = some_rows(len(many.y))
     assert len(np.unique(rows)) == ROWS
-    assert np.array_equal(rows, sample_rows(many))
+    assert np.array_equal(rows, some_rows(len(many.y)))
 
 
 # -- intervals and the spectrum -------------------------------------------------------------------

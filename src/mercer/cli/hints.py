@@ -352,15 +352,10 @@ def _combinations(columns: Mapping[str, Array]) -> dict[str, str]:
         return {}
     Z = np.column_stack(list(columns.values()))[:_ROWS]
     Z = Z[np.isfinite(Z).all(axis=1)]
-    if len(Z) < len(names) + 3:
+    if len(Z) < len(names) + 3 or not (Z.std(axis=0) > 0).all():
         return {}
-    mean = Z.mean(axis=0)
-    Z = Z - mean
-    spread = np.sqrt(np.mean(Z**2, axis=0))
-    if not (spread > 0).all():
-        return {}
-    Z /= spread
-    sums: dict[str, str] = {}
+    mean, spread, sums = Z.mean(axis=0), Z.std(axis=0), dict[str, str]()
+    Z = (Z - mean) / spread
     R = np.abs(np.diag(qr(Z, mode="r")[0]))
     free: list[int] = []
     for place, name in enumerate(names):

@@ -14,12 +14,13 @@ from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Estimator, PerRow, XLike, YLike
 from mercer.displays import EffectDisplay
 from mercer.errors import InputError, refuse, refuse_if
+from mercer.estimators.auto_evaluation import some_rows
 from mercer.estimators.pipelines import Transformers, column_names, column_values, with_column
 from mercer.estimators.refitting import part_of
 from mercer.inference.changes import column_place
 from mercer.inference.effects import MarginalEffects, marginal_effects
 from mercer.inference.influence import Influence, influence
-from mercer.report.refits import Refit, fold_refits, sample_rows
+from mercer.report.refits import Refit, fold_refits
 from mercer.report.subject import AS_TRANSFORMED, Subject, is_known
 from mercer.tables import Column
 from mercer.tables.columns import Scale
@@ -282,7 +283,7 @@ def _raw(subject: Subject, transformers: Transformers, place: int) -> Movable:
 
 
 def _effect_along(subject: Subject, refits: list[Refit], movable: Movable, kind: str, label: int) -> ColumnEffect:
-    column, rows = movable.column, sample_rows(subject)
+    column, rows = movable.column, some_rows(len(subject.y))
     there = rows[movable.known[rows]]
     if len(there) < _FEWEST:
         raise InputError(f"Column {column.name!r} has fewer than {_FEWEST} known values. Choose another column.")

@@ -11,12 +11,13 @@ from typing import Any
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Estimator, PerRow, XLike, YLike
 from mercer.displays import SpectrumDisplay
+from mercer.estimators.auto_evaluation import some_rows
 from mercer.insight.intervals import Coverage
 from mercer.models.records import FileStamp
 from mercer.report.effects import average_effects, main_effects, row_influence
 from mercer.report.facts import CommitteeChoice, Data, Origin, SearchChoice
 from mercer.report.judging import LabelFacts, chosen_by, held_out_of, judge, training_error
-from mercer.report.refits import coverages, fold_refits, influences, sample_rows
+from mercer.report.refits import coverages, fold_refits, influences
 from mercer.report.subject import Subject
 from mercer.text import Brief, Shown, legible, number, percent, text_table
 
@@ -41,7 +42,7 @@ class SpectrumFact(Brief):
     def __init__(self, subject: Subject) -> None:
         from matplotlib.figure import Figure
 
-        model, rows = subject.model, sample_rows(subject)
+        model, rows = subject.model, some_rows(len(subject.y))
         if subject.auto:
             heaviest = max(model.members_, key=lambda member: member.weight)
             kernel, alpha, self.what = heaviest.kernel, float(heaviest.alpha), heaviest.name

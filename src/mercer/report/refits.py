@@ -85,16 +85,11 @@ class Refit:
         return (said != y).astype(float) if self.subject.classifier else np.asarray((said - y) ** 2)
 
 
-def sample_rows(subject: Subject) -> Array:
-    """All rows, or as many as can be afforded, drawn at random."""
-    return some_rows(len(subject.y))
-
-
 def fold_refits(subject: Subject) -> list[Refit]:
     """Ten folds of the sampled rows; none where no column is learned from."""
     if not subject.Z.shape[1]:
         return []
-    rows = sample_rows(subject)
+    rows = some_rows(len(subject.y))
     y, groups = subject.y[rows], None if subject.groups is None else subject.groups[rows]
     smallest = np.unique(y, return_counts=True)[1].min() if subject.classifier else len(y)
     most = smallest if groups is None else len(np.unique(groups))
@@ -149,7 +144,7 @@ def influences(subject: Subject, refits: list[Refit]) -> list[ColumnImportance]:
 
 def skill_alone(subject: Subject, place: int) -> float:
     """What one column says about the target by itself."""
-    rows = sample_rows(subject)
+    rows = some_rows(len(subject.y))
     z = subject.Z[np.ix_(rows, np.flatnonzero(subject.place == place))]
     return share_alone(z, subject.y[rows], classifier=subject.classifier)
 
