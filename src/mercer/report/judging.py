@@ -232,14 +232,24 @@ class LabelCurve(Brief):
         self.average_precision = float(average_precision_score(right, sure))
 
 
-@dataclass(frozen=True)
-class ThresholdFact:
-    """From which probability to say a label that costs `cost` false alarms to miss, and the errors that are left."""
+class ThresholdFact(Brief):
+    """From which probability to say a label that costs `cost` false alarms to miss, and the errors that are left.
 
-    cost: int
-    threshold: float
-    missed: int
-    alarms: int
+    If a miss costs c false alarms, saying the label costs less than not saying it where c p > 1 - p.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.report.judging import ThresholdFact
+    >>> found = [ThresholdFact(cost, np.array([0.1, 0.4, 0.9]), np.array([False, True, True])) for cost in (1, 2)]
+    >>> [(each.cost, each.missed, each.alarms) for each in found]
+    [(1, 1, 0), (2, 0, 0)]
+    """
+
+    def __init__(self, cost: int, sure: Array, right: Array) -> None:
+        alarm = sure * (1 + cost) > 1.0
+        self.cost, self.threshold = cost, 1.0 / (1.0 + cost)
+        self.missed, self.alarms = int(np.sum(right & ~alarm)), int(np.sum(~right & alarm))
 
 
 class LabelFacts(Brief):
@@ -276,27 +286,8 @@ class LabelFacts(Brief):
         self.calibration = Calibration(probabilities, numbers, names)
         shown = [k for k in ([1] if len(classes) == 2 else order[:_CURVES]) if 0 < rows[k] < rows.sum()]
         self.curves = tuple(LabelCurve(names[k], probabilities[:, k], numbers == k) for k in shown)
-        self.thresholds = thresholds_of(probabilities[:, 1], numbers == 1) if len(classes) == 2 else ()
-
-
-def thresholds_of(sure: Array, right: Array) -> tuple[ThresholdFact, ...]:
-    """For some costs of missing a label, the probability from which saying it costs least, and errors on held-out rows.
-
-    If a miss costs c false alarms, saying the label costs less than not saying it where c p > 1 - p.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.report.judging import thresholds_of
-    >>> found = thresholds_of(np.array([0.1, 0.4, 0.9]), np.array([False, True, True]))
-    >>> [(each.cost, each.missed, each.alarms) for each in found[:2]]
-    [(1, 1, 0), (2, 0, 0)]
-    """
-    above = {cost: sure * (1 + cost) > 1.0 for cost in _COSTS}
-    return tuple(
-        ThresholdFact(cost, 1.0 / (1.0 + cost), int(np.sum(right & ~alarm)), int(np.sum(~right & alarm)))
-        for cost, alarm in above.items()
-    )
+        costs = _COSTS if len(classes) == 2 else ()
+        self.thresholds = tuple(ThresholdFact(cost, probabilities[:, 1], numbers == 1) for cost in costs)
 
 
 def _pool_rare_labels(names: list[str], matrix: Array, order: Array) -> tuple[tuple[str, ...], Array]:
