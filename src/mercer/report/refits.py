@@ -26,6 +26,7 @@ from mercer.text import share_of
 
 COLUMNS = 60  # beyond, those that say most on their own
 CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+Coverages: TypeAlias = tuple[Coverage, ...]
 _BY_SIZE, _THIRDS = 0.9, 30  # confidence of the intervals that are told by size, and rows from which on they are
 _FOLDS = 10
 
@@ -152,10 +153,10 @@ def skill_alone(subject: Subject, place: int) -> float:
 # -- intervals ------------------------------------------------------------------------------------
 
 
-def coverages(subject: Subject, refits: list[Refit], outcome: Outcome) -> tuple[list[Coverage], list[Coverage], str]:
+def coverages(subject: Subject, refits: list[Refit], outcome: Outcome) -> tuple[Coverages, Coverages, str]:
     """The coverage of intervals of each confidence; of 90 % ones in thirds by prediction; and how it was measured."""
     if subject.classifier or not refits:
-        return [], [], ""
+        return (), (), ""
     rows, predicted, intervals, how = (_of_auto if subject.auto else _of_search)(subject, refits, outcome)
     y, order = subject.y[rows], np.argsort(predicted, kind="stable")
     found, by_size = [], list[Coverage]()
@@ -165,7 +166,7 @@ def coverages(subject: Subject, refits: list[Refit], outcome: Outcome) -> tuple[
         found.append(_coverage(inside, width, confidence))
         if confidence == _BY_SIZE and len(y) >= _THIRDS:
             by_size = [_coverage(inside[part], width[part], confidence) for part in np.array_split(order, 3)]
-    return found, by_size, how
+    return tuple(found), tuple(by_size), how
 
 
 def _coverage(inside: Array, width: Array, confidence: float) -> Coverage:
