@@ -68,11 +68,10 @@ class Fitted:
 
 def refuse_unsupported(table: Prepared) -> None:
     """Refuse options that this target or this model does not have."""
-    job, name = table.job, table.model
-    if job.class_weight and not table.labels:
-        raise InputError("--class-weight needs labels; this target is numeric. Remove --class-weight.")
+    job, name, numbers = table.job, table.model, not table.labels
+    refuse(job.class_weight and numbers, "--class-weight needs labels; this target is numeric. Remove --class-weight.")
     refuse(job.loss != "auto" and table.labels, "--loss needs a numeric target; this target has labels. Remove --loss.")
-    if not table.labels:
+    if numbers:
         check_loss(job.loss, table.y, "The target", ordered=table.times is not None)
     unwanted = {
         "--time": table.times is not None,
@@ -119,10 +118,9 @@ def _fit_search(table: Prepared) -> Result:
     search, Z = search_for(table)
     if job.time_budget is not None:
         seconds = (1 + times_as_long(search, job)) * search.explain(Z, y, weights, groups).chosen.seconds
-        if seconds > job.time_budget:
-            way_out = "Use fewer kernels or alphas, or a larger --time-budget."
-            take = f"This search and its nested cross-validation take about {duration(seconds)}"
-            raise InputError(f"{take}, more than --time-budget {job.time_budget:g}. {way_out}")
+        way_out = "Use fewer kernels or alphas, or a larger --time-budget."
+        take = f"This search and its nested cross-validation take about {duration(seconds)}"
+        refuse(seconds > job.time_budget, f"{take}, more than --time-budget {job.time_budget:g}. {way_out}")
     search.fit(Z, y, sample_weight=weights, groups=groups)
     how = {"cv": search.cv, "repeats": search.repeats, "random_state": search.random_state, "groups": groups}
     refitted: tuple[Any, Any] = search, Z

@@ -200,12 +200,10 @@ def predict_table(
     refuse(first == name, f"The id column must not be called {name!r}: {why}. Rename the id column.")
     answer[name] = pipeline.predict(rows)
     if confidence is not None:
-        if model.is_classifier:
-            way_out = "Remove --interval: class probabilities are always written."
-            raise InputError(f"--interval needs a regression model; this model is a classifier. {way_out}")
-        if not hasattr(model.model, "predict_interval"):
-            kind = type(model.model).__name__
-            raise InputError(f"--interval is not supported for {kind} models. Remove --interval.")
+        way_out = "Remove --interval: class probabilities are always written."
+        refuse(model.is_classifier, f"--interval needs a regression model; this model is a classifier. {way_out}")
+        kind, able = type(model.model).__name__, hasattr(model.model, "predict_interval")
+        refuse(not able, f"--interval is not supported for {kind} models. Remove --interval.")
         answer["lower"], answer["upper"] = predict_interval(pipeline, rows, confidence)
     if model.is_classifier:
         shares = pipeline.predict_proba(rows)

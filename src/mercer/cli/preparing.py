@@ -118,9 +118,8 @@ def _read_sample(job: Job, table: LongTable) -> tuple[LongLook, list[str]]:
 
     blocks = f"is not supported for tables that are read in blocks ({table.rows} rows)"
     refuse(job.time is not None, f"--time {blocks}. Fit fewer rows, or remove --time.")
-    if job.without_data:
-        why = "their Nystroem model stores some of the training rows, its landmarks"
-        raise InputError(f"--without-data {blocks}: {why}. Remove --without-data, or fit a smaller table.")
+    why = "their Nystroem model stores some of the training rows, its landmarks"
+    refuse(job.without_data, f"--without-data {blocks}: {why}. Remove --without-data, or fit a smaller table.")
     names = feature_names(job, table.names, table.what, known)
     return look_at(table, _rules(job), job.always_there, names if job.missing in {"drop", "refuse"} else []), names
 
@@ -167,10 +166,9 @@ def rows_left_out(table: Reading, job: Job, gaps: Mapping[str, Array], notes: li
             has, was = ("has", "was") if marks.sum() == 1 else ("have", "were")
             notes.append(f"{int(marks.sum())} of {len(marks)} rows {has} {what} and {was} dropped.")
     gone |= targets
-    if (~gone).sum() < Prepared.FEWEST:
-        after = " after dropping rows with missing values" if gone.any() else ""
-        need = f"at least {Prepared.FEWEST} are needed"
-        raise InputError(f"{table.what} has too few rows: {need}; got {int((~gone).sum())}{after}.")
+    left, after = int((~gone).sum()), " after dropping rows with missing values" if gone.any() else ""
+    got = f"at least {Prepared.FEWEST} are needed; got {left}{after}."
+    refuse(left < Prepared.FEWEST, f"{table.what} has too few rows: {got}")
     return gone
 
 
@@ -254,9 +252,8 @@ def _label_target(name: str, labels: Array, why: str) -> Target:
     """The labels; an error if they name rows, or if one is too rare."""
     what, (distinct, counts) = f"Target {name!r}", np.unique(labels, return_counts=True)
     count = len(distinct)
-    if count > 2 and 2 * count > labels.size:
-        way_out = "If the target is numeric, use --task regression."
-        raise InputError(f"{what} has too many classes: {count} distinct labels in {len(labels)} rows. {way_out}")
+    many = f"{count} distinct labels in {len(labels)} rows. If the target is numeric, use --task regression."
+    refuse(count > 2 and 2 * count > labels.size, f"{what} has too many classes: {many}")
     rarest = str(distinct[counts.argmin()])
     least, must_be = int(counts.min()), f"labels with at least {_FEWEST} rows each"
     got, way_out = f"{least} for {rarest!r}", "To drop such rows, use --rare-labels drop."

@@ -60,11 +60,9 @@ def run_fit(options: dict[str, Any]) -> None:
             if not job.as_json and not job.quiet:
                 lines = hints(table)
                 say("\n".join([data_words(table), *([""] if lines else []), *lines]) + "\n")
-            if job.report is not None and table.model.startswith("Nystroem"):
-                name, why = table.model, table.model_because
-                reason = "this model does not store held-out predictions"
-                way_out = "Remove --report, or fit a sample of the rows."
-                raise InputError(f"--report is not supported for {name} ({why}): {reason}. {way_out}")
+            what = f"--report is not supported for {table.model} ({table.model_because})"
+            reason = "this model does not store held-out predictions. Remove --report, or fit a sample of the rows."
+            refuse(job.report is not None and table.model.startswith("Nystroem"), f"{what}: {reason}")
             fitted = Fitted(table)
             fitted.warned = [*table.warned, *find_leaks(table, fitted.outcome), *fitted.warned]
         _write_progress(_CLEAR)

@@ -284,9 +284,8 @@ def _refuse_parquet(path: Path) -> None:
             held = _bytes_at_most(file)
         except (ArrowException, OSError, ValueError):
             return  # the reader says what is wrong
-    if held > _MOST_BYTES:
-        most, got = readable(_MOST_BYTES), readable(held)
-        raise InputError(f"A table for this page may take at most {most} of memory; got {got}. Open a part of it.")
+    limit = f"A table for this page may take at most {readable(_MOST_BYTES)} of memory"
+    refuse(held > _MOST_BYTES, f"{limit}; got {readable(held)}. Open a part of it.")
 
 
 def _bytes_at_most(file: Any) -> int:

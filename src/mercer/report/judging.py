@@ -19,7 +19,7 @@ from sklearn.metrics import (
 )
 
 from mercer.data.rows import Array, Estimator
-from mercer.errors import IllConditionedWarning, InputError, refuse_if
+from mercer.errors import IllConditionedWarning, refuse, refuse_if
 from mercer.estimators.auto_classifier import wrong_measure
 from mercer.estimators.evaluation import nested_cross_validate
 from mercer.report.subject import Subject
@@ -99,11 +99,9 @@ def chosen_by(subject: Subject, outcome: Outcome) -> tuple[float, str]:
 def _nested_here(subject: Subject) -> Outcome:
     """Nested cross-validation on the folds of the search if they can be outer folds, otherwise on ten."""
     model, folds, groups = subject.model, subject.model.folds_, subject.groups
-    if not folds.partition:
-        raise InputError(
-            "evaluation= is required when the folds of the search overlap or do not cover all rows; the folds are "
-            f"{folds.label}. Pass evaluation=nested_cross_validate(search, X, y, cv=5)."
-        )
+    need = "evaluation= is required when the folds of the search overlap or do not cover all rows"
+    way_out = "Pass evaluation=nested_cross_validate(search, X, y, cv=5)."
+    refuse(not folds.partition, f"{need}; the folds are {folds.label}. {way_out}")
     most = len(subject.y) if groups is None else len(np.unique(groups))
     how: dict[str, Any] = {"cv": min(_FOLDS, most), "random_state": 0 if groups is None else None}
     if 3 <= len(folds.repeats[0]) <= _MOST_FOLDS and not hasattr(model.cv, "__next__"):
