@@ -123,10 +123,9 @@ def _parse_scoring(scoring: str | None) -> str | None:
     if scoring is not None:
         from sklearn.metrics import get_scorer_names
 
-        if scoring not in get_scorer_names():
-            hint = nearest(scoring, get_scorer_names())
-            hint = hint if hint.startswith("Did") else "Use a scikit-learn scorer name, such as r2."
-            raise InputError(f"Unknown scoring {scoring!r}. {hint}")
+        hint = nearest(scoring, get_scorer_names())
+        hint = hint if hint.startswith("Did") else "Use a scikit-learn scorer name, such as r2."
+        refuse(scoring not in get_scorer_names(), f"Unknown scoring {scoring!r}. {hint}")
     return scoring
 
 

@@ -57,6 +57,8 @@ class Subject:
         The columns of the table, each with its kind.
     place : ndarray of int, shape (p,)
         The place in `columns` that each column of Z came from.
+    feature_places : list of int
+        The places of the columns that are learned from.
     target : str
         What is predicted.
     ignored : tuple of str
@@ -99,6 +101,7 @@ class Subject:
         self.model, self.X, self.target, (self.Z, self.columns, self.place) = model, X, str(target), encoded
         fitted = len(model.models_[0].X_fit_) if self.auto else model.folds_.n
         _match_rows(len(self.Z), len(labels), fitted)
+        self.feature_places = np.unique(self.place).tolist()
         self.y = _targets(model, labels)
         self.weights, self.groups = (None if given is None else np.asarray(given) for given in (weights, groups))
         for name, given in (("sample_weight", self.weights), ("groups", self.groups)):
@@ -115,11 +118,6 @@ class Subject:
     def as_frame(self, values: Array) -> Any:
         """Numbers as a data frame where the search was fitted to one: its kernels may name columns."""
         return values if self.auto else like_training(self.model, values)
-
-    @property
-    def feature_places(self) -> list[int]:
-        """The places of the columns that are learned from."""
-        return [int(place) for place in np.unique(self.place)]
 
 
 def _match_rows(rows: int, targets: int, fitted: int) -> None:
