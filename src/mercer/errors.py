@@ -55,31 +55,38 @@ def printable(text: str, *, lines: bool = False) -> str:
     return "".join(sign if sign.isprintable() or (lines and sign == "\n") else json.dumps(sign)[1:-1] for sign in text)
 
 
+# What would help: as a parameter of Python, and as an option of the command line; {0} is the name of a column.
+TERMS = {
+    "as_number": ("TableEncoder(kinds={{{0!r}: 'number'}})", "--as {0}=number"),
+    "as_text": ("TableEncoder(kinds={{{0!r}: 'text'}})", "--as {0}=text"),
+    "category": ("TableEncoder(kinds={{{0!r}: 'category'}})", "--as {0}=category"),
+    "comma_or_point": ("TableEncoder(decimal=',') or TableEncoder(decimal='.')", "--decimal ',' or --decimal '.'"),
+    "date_format": ("TableEncoder(date_format='%d/%m/%Y')", "--date-format, such as %d/%m/%Y or %m/%d/%Y"),
+    "decimal": ("decimal", "--decimal"),
+    "drop": ("TableEncoder(drop=[{0!r}])", "--drop"),
+    "encoding": ("the parameter encoding", "--encoding"),
+    "grid": ("Extend the grid, or use extend_grid=True", "Extend the grid with --kernel or --alphas"),
+    "kind": ("TableEncoder(kinds={{COLUMN: KIND}})", "--as COLUMN=KIND"),
+    "missing": ("", "; for fit there is also --missing drop, mean or mark"),
+    "new_sign": (
+        "Write the numbers in this format, or convert the column to a number type",
+        "Set the decimal sign of this table: --decimal ',' or --decimal '.'",
+    ),
+    "others": ("Extend the grid", "Extend the grid with --kernel or --alphas"),
+    "rows": ("Save it with rows=True", "Fit it without --without-data"),
+    "separator": ("the parameter separator", "--separator"),
+    "style": ("TableEncoder(decimal=..., thousands=...)", "--decimal"),
+    "without": ("", " with --drop"),
+}
+
+
 def python_terms(column: str) -> dict[str, str]:
     """The settings that hints name, as parameters of Python.
 
     >>> python_terms("price")["category"]
     "TableEncoder(kinds={'price': 'category'})"
     """
-    return {
-        "category": f"TableEncoder(kinds={{{column!r}: 'category'}})",
-        "comma_or_point": "TableEncoder(decimal=',') or TableEncoder(decimal='.')",
-        "date_format": "TableEncoder(date_format='%d/%m/%Y')",
-        "decimal": "decimal",
-        "as_number": f"TableEncoder(kinds={{{column!r}: 'number'}})",
-        "as_text": f"TableEncoder(kinds={{{column!r}: 'text'}})",
-        "drop": f"TableEncoder(drop=[{column!r}])",
-        "encoding": "the parameter encoding",
-        "grid": "Extend the grid, or use extend_grid=True",
-        "kind": "TableEncoder(kinds={COLUMN: KIND})",
-        "missing": "",
-        "new_sign": "Write the numbers in this format, or convert the column to a number type",
-        "others": "Extend the grid",
-        "rows": "Save it with rows=True",
-        "separator": "the parameter separator",
-        "style": "TableEncoder(decimal=..., thousands=...)",
-        "without": "",
-    }
+    return {name: words.format(column) for name, (words, _) in TERMS.items()}
 
 
 class _Printable(Exception):
@@ -192,6 +199,15 @@ def sentence(what: str, must_be: str, got: object, way_out: str = "") -> str:
     'alpha of KernelRidge must be a non-negative number; got -1.0. Use 0 for none.'
     """
     return f"{what} must be {must_be}; got {got}." + (f" {way_out}" if way_out else "")
+
+
+def refuse(invalid: object, words: str) -> None:
+    """Raise an InputError with these words if something is invalid.
+
+    >>> refuse(2 + 2 == 5, "Choose another arithmetic.")
+    """
+    if invalid:
+        raise InputError(words)
 
 
 def refuse_if(invalid: object, what: str, must_be: str, got: object, way_out: str = "") -> None:

@@ -193,10 +193,10 @@ def summary_below(diagram: str, model: Any, fitted: str) -> str:
 
 
 class Brief:
-    """A dataclass that shows numbers and texts as they are, and of arrays the shape."""
+    """An object that shows numbers and texts as they are, and of arrays the shape; names that end in _ are left out."""
 
     def __repr__(self) -> str:
-        parts = [f"{each.name} {_brief(getattr(self, each.name))}" for each in fields(self)]  # type: ignore[arg-type]
+        parts = [f"{name} {_brief(value)}" for name, value in vars(self).items() if name[-1] != "_"]
         return f"<{type(self).__name__}: {', '.join(parts)}>"
 
 

@@ -154,7 +154,7 @@ def test_ctrl_c_says_so_and_leaves_nothing(run, folder, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mercer.cli.running.fit", interrupted)
+    monkeypatch.setattr("mercer.cli.running.Fitted", interrupted)
     said = run("fit", "houses.csv", "--target", "price", code=1)
     assert said.stderr == "mercer: Stopped; nothing was written.\n"
     assert not (folder / "model.mercer").exists()

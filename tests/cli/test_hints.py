@@ -6,7 +6,7 @@ import pytest
 
 from mercer.cli.hints import errors_with_logarithm, hints, log_hint
 from mercer.cli.job import Job
-from mercer.cli.preparing import prepare
+from mercer.cli.preparing import Prepared
 from refusals import tells
 
 N = 120
@@ -19,7 +19,7 @@ def table(rng):
 
 def prepared(table, folder, **said):
     table.to_csv(folder / "table.csv", index=False)
-    return prepare(Job(str(folder / "table.csv"), "y", **said))
+    return Prepared(Job(str(folder / "table.csv"), "y", **said))
 
 
 def told(table, folder, **said):

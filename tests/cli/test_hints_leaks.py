@@ -9,7 +9,7 @@ from written_tables import written
 
 from mercer.cli.hints import find_leaks
 from mercer.cli.job import Job
-from mercer.cli.preparing import prepare
+from mercer.cli.preparing import Prepared
 from mercer.selection.outcome import ROOT_MEAN_SQUARE, Outcome
 
 POOR, PERFECT = (
@@ -42,7 +42,7 @@ def test_several_such_columns_are_named_together(leaking):
     rng = np.random.default_rng(1)
     y = rng.normal(size=30)
     written(leaking, "two.csv", {"a": 2 * y, "b": 3 * y, "y": y})
-    said = find_leaks(prepare(Job("two.csv", "y")), POOR)
+    said = find_leaks(Prepared(Job("two.csv", "y")), POOR)
     assert said[0].startswith("Possible target leakage: each of a and b alone nearly determines y.")
     assert said[0].endswith("--drop a --drop b.")
 
@@ -51,9 +51,9 @@ def test_labels_are_given_away_too_and_the_only_column_is_no_leak(leaking):
     code = np.arange(30) % 3
     labels = np.array(["red", "green", "blue"])[code]
     written(leaking, "labels.csv", {"code": code + 0.5, "x": np.arange(30) * 7 % 11, "y": labels})
-    said = find_leaks(prepare(Job("labels.csv", "y")), POOR)
+    said = find_leaks(Prepared(Job("labels.csv", "y")), POOR)
     assert said[0].startswith("Possible target leakage: column code alone")
-    assert find_leaks(prepare(Job("labels.csv", "y", drop=("x",))), POOR) == []
+    assert find_leaks(Prepared(Job("labels.csv", "y", drop=("x",))), POOR) == []
 
 
 def drawn(count, rows=60, seed=2):
@@ -72,7 +72,7 @@ def drawn(count, rows=60, seed=2):
 def test_a_formula_of_columns_is_found_with_its_columns_alone(folder, made, how):
     a, b, c = drawn(3)
     written(folder, "f.csv", {"a": a, "b": b, "c": c, "y": made(a, b, c)})
-    (said,) = find_leaks(prepare(Job("f.csv", "y")), POOR)
+    (said,) = find_leaks(Prepared(Job("f.csv", "y")), POOR)
     assert f"y is computed from {'a and c' if 'c' in how else 'a and b'} ({how})" in said
 
 
@@ -81,11 +81,11 @@ def test_noise_and_honest_signals_are_no_leak(folder):
     noise = np.random.default_rng(5).normal(size=60)
     for y in (noise, a + b + 0.3 * noise, np.sin(a) * b):
         written(folder, "f.csv", {"a": a, "b": b, "c": c, "y": y})
-        assert find_leaks(prepare(Job("f.csv", "y")), POOR) == []
+        assert find_leaks(Prepared(Job("f.csv", "y")), POOR) == []
 
 
 def test_a_model_that_explains_all_is_told(folder):
     a, b, c = drawn(3, rows=400)
     written(folder, "f.csv", {"a": a, "b": b, "c": c, "y": np.sin(a) + np.cos(b)})
-    (said,) = find_leaks(prepare(Job("f.csv", "y")), PERFECT)
+    (said,) = find_leaks(Prepared(Job("f.csv", "y")), PERFECT)
     assert "the model explains more than 99.99 % of the variance of y. That is fine if y is a function" in said

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from mercer.cli.job import Job
-from mercer.cli.preparing import prepare
+from mercer.cli.preparing import Prepared
 from mercer.errors import InputError
 from mercer.models import load
 from mercer.tables.parquet import LongTable
@@ -109,7 +109,7 @@ def test_a_long_table_refuses_what_it_cannot_give(run, long):
 def test_files_of_a_directory_must_have_the_same_columns(long):
     parquet.write_table(table().select(["size", "price"]), "parts/c.parquet")
     with pytest.raises(InputError, match=r"c\.parquet must have the same columns as a\.parquet"):
-        prepare(Job("parts", "price"))
+        Prepared(Job("parts", "price"))
 
 
 def test_other_files_are_left_to_their_readers(long):

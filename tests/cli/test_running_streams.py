@@ -222,7 +222,7 @@ def test_what_pyarrow_cannot_do_is_a_refusal(run, folder, monkeypatch):
     def cannot(*_, **__):
         raise pa.ArrowNotImplementedError("Function 'array_take' has no kernel matching input types (odd, int64)")
 
-    monkeypatch.setattr("mercer.cli.running.prepare", cannot)
+    monkeypatch.setattr("mercer.cli.running.Prepared", cannot)
     assert tells(run("fit", "houses.csv", "--target", "price", code=2).stderr, "pyarrow", "'array_take'")
 
 

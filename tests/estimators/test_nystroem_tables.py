@@ -10,7 +10,7 @@ import pytest
 import mercer
 from mercer import NystroemRidge, NystroemRidgeClassifier, NystroemRidgeClassifierCV, NystroemRidgeCV
 from mercer.cli.job import Job
-from mercer.cli.preparing import prepare
+from mercer.cli.preparing import Prepared
 from mercer.errors import LeftOutWarning
 from mercer.kernels import Gaussian
 from refusals import refusal, tells
@@ -77,7 +77,7 @@ def test_the_encoding_is_that_of_the_command_line(table):
     kept = table.drop(columns=["share", "owner"])
     kept.to_parquet("kept.parquet")
     ours = search().fit("kept.parquet", "price")
-    theirs = prepare(Job("kept.parquet", "price"))
+    theirs = Prepared(Job("kept.parquet", "price"))
     assert ours.encoder_.columns_ == theirs.encoder.columns_
     assert ours.encoder_.settings == theirs.encoder.settings
     given = theirs.encoder.transform(theirs.features), theirs.y

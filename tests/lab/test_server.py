@@ -14,9 +14,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+import uvicorn
 
-from mercer.errors import InputError
-from mercer.lab.server import FILES, bound
+from mercer.errors import InputError, MercerError
+from mercer.lab.server import FILES, bound, serve
 
 pytestmark = pytest.mark.xdist_group("lab")
 POINTS = {"x": [[0.0], [1.0], [2.0]], "y": [0.0, 1.0, 0.0]}
@@ -300,3 +301,9 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path, busy):
         assert process.stderr.read() == ""
     for connection in opened:
         connection.close()
+
+
+def test_a_server_that_ends_by_itself_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(uvicorn.Server, "run", lambda *_, **__: None)
+    with pytest.raises(MercerError, match="ended by itself"):
+        serve(None, 0, browser=False, say=lambda _: None)

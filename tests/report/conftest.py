@@ -7,10 +7,10 @@ import mercer
 from mercer import TableEncoder
 from mercer.errors import EdgeOfGridWarning
 from mercer.estimators.table_model import TableModel
-from mercer.report.evaluation import evaluate_subject
+from mercer.report.evaluation import ModelEvaluation
 from mercer.report.facts import Origin
 from mercer.report.rendering import page
-from mercer.report.subject import subject_of
+from mercer.report.subject import Subject
 from remembered import fitted
 
 
@@ -29,7 +29,7 @@ def searched():
 def search_facts(searched):
     model, table, y = searched
     origin = Origin("houses.csv", command="mercer fit houses.csv --target price", notes=("Numbers have commas.",))
-    return evaluate_subject(subject_of(model, table, y, target=""), None, origin)
+    return ModelEvaluation(Subject(model, table, y, target=""), None, origin)
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +44,7 @@ def auto():
 @pytest.fixture(scope="session")
 def auto_facts(auto):
     model, table, y, evaluation = auto
-    return evaluate_subject(subject_of(model, table, y, target="price"), evaluation, Origin())
+    return ModelEvaluation(Subject(model, table, y, target="price"), evaluation, Origin())
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +58,7 @@ def labelled():
 @pytest.fixture(scope="session")
 def label_facts(labelled):
     model, table, y = labelled
-    return evaluate_subject(subject_of(model, table, y, target="class"), None, Origin())
+    return ModelEvaluation(Subject(model, table, y, target="class"), None, Origin())
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """Outcomes with given predictions, evaluations with a given spectrum, and the sentences of a section."""
 
+import copy
 import re
-from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -17,11 +17,18 @@ def predicting(predicted, error=None):
     return Outcome(measure, "", np.array([[score]]), score, 0.1, "by hand", predictions=predicted[None])
 
 
+def replace(facts, **values):
+    """A copy with other values; of what is computed when it is first read, nothing is copied."""
+    found = copy.copy(facts)
+    for name in ("spectrum", "reproduction"):
+        vars(found).pop(name, None)
+    vars(found).update(values)
+    return found
+
+
 def with_spectrum(facts, spectrum):
     """The evaluation with another spectrum."""
-    found = replace(facts)
-    vars(found)["spectrum"] = spectrum
-    return found
+    return replace(facts, spectrum=spectrum)
 
 
 def told(section, facts, worries=()):

@@ -1,7 +1,4 @@
-"""The page as a file: alone, small, in order, escaped, and readable without eyes.
-
-Covers: report.pictures.
-"""
+"""The page as a file: alone, small, in order, escaped, and readable without eyes."""
 
 import re
 from html.parser import HTMLParser
@@ -15,11 +12,10 @@ from report_tables import DOLLARS, HOSTILE, LABEL
 import mercer
 from mercer.errors import InputError, ModelFileError
 from mercer.report import Origin, write_report
-from mercer.report.evaluation import evaluate_subject
+from mercer.report.evaluation import ModelEvaluation
 from mercer.report.judging import held_out_of
-from mercer.report.pictures import _against
-from mercer.report.rendering import as_svg, page
-from mercer.report.subject import subject_of
+from mercer.report.rendering import _against, as_svg, page
+from mercer.report.subject import Subject
 from refusals import tells
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("report")]  # the reports are made once
@@ -192,7 +188,7 @@ def test_a_thousand_points_stay_small(search_facts):
 
 def test_a_report_is_written_whole_or_not_at_all(searched, tmp_path, monkeypatch):
     model, table, y = searched
-    monkeypatch.setattr("mercer.report.evaluate_subject", lambda *_: None)
+    monkeypatch.setattr("mercer.report.ModelEvaluation", lambda *_: None)
     monkeypatch.setattr("mercer.report.rendering.page", lambda _: "<!doctype html>")
     with pytest.raises(ModelFileError) as caught:
         write_report(model, table, y, tmp_path)
@@ -222,21 +218,21 @@ def test_a_frame_is_a_table_too():
     kernel = mercer.kernels.Linear().on("width") + mercer.kernels.Linear().on("height")
     search = mercer.KernelRidgeCV(kernel, [0.1], cv=4, random_state=0).fit(frame, y)
     kept = frame.copy()
-    facts = evaluate_subject(subject_of(search, frame, y, target="area", weights=np.ones(40)), None, Origin())
+    facts = ModelEvaluation(Subject(search, frame, y, target="area", weights=np.ones(40)), None, Origin())
     assert facts.influence[0].name == "width"
     pandas.testing.assert_frame_equal(frame, kept)
 
 
 def test_models_that_were_loaded_have_reports(searched, search_facts, label_facts, labelled, tmp_path):
     mercer.save(searched[0], tmp_path / "search.mercer")
-    loaded = subject_of(mercer.load(tmp_path / "search.mercer"), *searched[1:], target="")
-    facts = evaluate_subject(loaded, None, Origin())
+    loaded = Subject(mercer.load(tmp_path / "search.mercer"), *searched[1:], target="")
+    facts = ModelEvaluation(loaded, None, Origin())
     assert (facts.choice.search, facts.choice.best) == (None, ())  # a file does not keep the scores of all candidates
     assert facts.choice.kernel == search_facts.choice.kernel
     assert facts.outcome.error == search_facts.outcome.error
     mercer.save(labelled[0], tmp_path / "labels.mercer")
-    loaded = subject_of(mercer.load(tmp_path / "labels.mercer"), *labelled[1:], target="class")
-    again = evaluate_subject(loaded, None, Origin())
+    loaded = Subject(mercer.load(tmp_path / "labels.mercer"), *labelled[1:], target="class")
+    again = ModelEvaluation(loaded, None, Origin())
     assert again.labels.matrix.tolist() == label_facts.labels.matrix.tolist()
     assert again.outcome.error == label_facts.outcome.error
 

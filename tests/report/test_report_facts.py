@@ -5,33 +5,32 @@ Covers: report.refits, report.subject.
 
 import hashlib
 import math
-from dataclasses import replace
 from inspect import cleandoc
 
 import numpy as np
 import pytest
-from report_outcomes import predicting, told
+from report_outcomes import predicting, replace, told
 from report_tables import DOLLARS, HOSTILE, LABEL
 
 import mercer
 from mercer import TableEncoder
 from mercer.errors import IllConditionedWarning, InputError
-from mercer.estimators.auto_evaluation import ROWS, _lenders
+from mercer.estimators.auto_evaluation import ROWS, _lenders, some_rows
 from mercer.estimators.table_model import TableModel
 from mercer.kernels import Gaussian, Linear
-from mercer.report.evaluation import evaluate_subject, reproduction_of, spectrum_of
-from mercer.report.facts import CommitteeChoice, Origin, SearchChoice, data_of
+from mercer.report.evaluation import ModelEvaluation, Reproduction, SpectrumFact
+from mercer.report.facts import CommitteeChoice, Data, Origin, SearchChoice
 from mercer.report.judging import (
     OTHERS,
+    Calibration,
     _pool_rare_labels,
-    calibration_of,
     chosen_by,
     held_out_of,
     judge,
     training_error,
 )
-from mercer.report.refits import coverages, fold_refits, influences, sample_rows, skill_alone
-from mercer.report.subject import subject_of
+from mercer.report.refits import coverages, fold_refits, influences, skill_alone
+from mercer.report.subject import Subject
 from refusals import tells
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("report")]  # the reports are made once
@@ -46,7 +45,7 @@ def lines():
     Z = rng.normal(size=(60, 2))
     y = 3.0 * Z[:, 0] + 0.5 * rng.normal(size=60)
     search = mercer.KernelRidgeCV([Linear().on([0]), Linear()], [1.0], **PLAIN).fit(Z, y)
-    return subject_of(search, Z, y, target="y")
+    return Subject(search, Z, y, target="y")
 
 
 # -- the table ------------------------------------------------------------------------------------
@@ -71,14 +70,14 @@ def test_dates_have_a_range_too():
     X = {"sold": days, "note": np.array(["a b c d"] * 30, dtype=object)}
     encoder = TableEncoder().fit(X)
     search = mercer.KernelRidgeCV([Linear()], [1.0], **PLAIN).fit(encoder.transform(X), np.arange(30.0))
-    columns = data_of(subject_of(TableModel(search, encoder, "y"), X, np.arange(30.0), target=""), Origin()).columns
+    columns = Data(Subject(TableModel(search, encoder, "y"), X, np.arange(30.0), target=""), Origin()).columns
     assert columns[0].holds == "2021-03-01 to 2021-11-17"
     assert (columns[1].used, columns[1].holds) == (False, "")
 
 
 def test_rows_that_repeat_others_are_counted(lines):
     Z = np.vstack([lines.Z, lines.Z[:3], lines.Z[:1]])
-    assert data_of(replace(lines, Z=Z, y=np.zeros(64)), Origin()).copies == 4
+    assert Data(replace(lines, Z=Z, y=np.zeros(64)), Origin()).copies == 4
 
 
 def test_labels_are_counted_with_the_most_common_first(label_facts, labelled):
@@ -115,7 +114,7 @@ def test_other_scores_stay_scores():
     Z = rng.normal(size=(40, 1))
     y = Z[:, 0] + 0.1 * rng.normal(size=40)
     search = mercer.KernelRidgeCV([Linear()], [0.1], scoring="r2", **PLAIN).fit(Z, y)
-    subject = subject_of(search, Z, y, target="y")
+    subject = Subject(search, Z, y, target="y")
     judged = judge(subject)
     assert (judged.measure.name, judged.measure.smaller_is_better, judged.measure.share) == ("r2", False, False)
     assert judged.gain == pytest.approx(judged.error - judged.baseline)
@@ -151,7 +150,7 @@ def test_the_outer_loop_of_an_automatic_model_is_taken_as_it_is(auto_facts, auto
 
 def test_without_an_outer_loop_the_error_is_that_out_of_fold(auto, label_facts, labelled):
     model, table, y, _ = auto
-    judged = judge(subject_of(model, table, y, target="price"))
+    judged = judge(Subject(model, table, y, target="price"))
     assert (judged.error, judged.baseline, judged.outer) == (model.error_, model.baseline_, False)
     assert np.sqrt(np.mean((judged.predicted - y) ** 2)) == pytest.approx(model.error_)
     classifier, _, labels = labelled
@@ -165,7 +164,7 @@ def test_an_outer_loop_of_another_kind_is_refused(lines, auto):
         judge(lines, evaluation)
     assert tells(str(caught.value), "evaluation of a report", "got that of outer cross-validation")
     with pytest.raises(InputError, match="must be the result of evaluate, or None; got int"):
-        judge(subject_of(model, table, y, target="price"), 3)
+        judge(Subject(model, table, y, target="price"), 3)
 
 
 # -- held-out predictions and labels --------------------------------------------------------------
@@ -220,14 +219,14 @@ def test_many_labels_are_pooled():
 
 def test_probabilities_of_several_labels_are_those_of_the_one_that_is_said():
     sure = np.array([[0.6, 0.3, 0.1]] * 20)
-    found = calibration_of(sure, np.array([0] * 12 + [1] * 8), ["a", "b", "c"])
+    found = Calibration(sure, np.array([0] * 12 + [1] * 8), ["a", "b", "c"])
     assert found.of == "the predicted label"
     assert found.said == pytest.approx([0.6])  # equal probabilities are in one bin
     assert found.seen == pytest.approx([0.6])
     assert found.gap == pytest.approx(0.0)
     assert found.rows.tolist() == [20]
     sure = np.array([[0.6, 0.3, 0.1]] * 20 + [[0.1, 0.0, 0.9]] * 10)
-    found = calibration_of(sure, np.array([0] * 12 + [1] * 8 + [2] * 5 + [0] * 5), ["a", "b", "c"])
+    found = Calibration(sure, np.array([0] * 12 + [1] * 8 + [2] * 5 + [0] * 5), ["a", "b", "c"])
     assert (found.seen.tolist(), found.rows.tolist()) == ([0.6, 0.5], [20, 10])
     assert found.gap == pytest.approx(0.4 / 3)
 
@@ -238,7 +237,7 @@ def test_a_search_for_labels_has_them_too():
     y = np.where(Z[:, 0] > 0, 1, 0)
     search = mercer.KernelRidgeClassifierCV([Linear()], [0.1, 1.0], **PLAIN)
     search.fit(Z, y)
-    facts = evaluate_subject(subject_of(search, Z, y, target="sign"), None, Origin())
+    facts = ModelEvaluation(Subject(search, Z, y, target="sign"), None, Origin())
     assert facts.labels.calibration.of == "1"
     assert facts.labels.calibration.rows.sum() == 50
     assert facts.outcome.measure.share
@@ -290,7 +289,7 @@ def test_a_column_that_gives_the_target_away_explains_it_alone(lines, label_fact
 def test_few_rows_are_shuffled_too():
     Z = np.arange(7.0)[:, None]
     search = mercer.KernelRidgeCV([Gaussian(3.0)], [1e-6], cv=7, fit_intercept=True).fit(Z, Z[:, 0] ** 2)
-    few = subject_of(search, Z, Z[:, 0] ** 2, target="y")
+    few = Subject(search, Z, Z[:, 0] ** 2, target="y")
     refits = fold_refits(few)
     lender = _lenders(refits, np.random.default_rng(0))
     assert sorted(lender) == list(range(7))
@@ -300,9 +299,9 @@ def test_few_rows_are_shuffled_too():
 
 def test_many_rows_are_drawn_from(lines):
     many = replace(lines, y=np.zeros(ROWS + 7))
-    rows = sample_rows(many)
+    rows = some_rows(len(many.y))
     assert len(np.unique(rows)) == ROWS
-    assert np.array_equal(rows, sample_rows(many))
+    assert np.array_equal(rows, some_rows(len(many.y)))
 
 
 # -- intervals and the spectrum -------------------------------------------------------------------
@@ -327,7 +326,7 @@ def test_coverage_of_a_search_counts_refits(lines):
 
 def test_without_an_outer_loop_coverage_comes_from_refits(auto):
     model, table, y, _ = auto
-    subject = subject_of(model, table, y, target="price")
+    subject = Subject(model, table, y, target="price")
     found, _, how = coverages(subject, fold_refits(subject), judge(subject))
     assert found[0].rows == len(y)
     assert "the interval widths were computed from all rows" in how
@@ -341,7 +340,7 @@ def test_intervals_by_size_of_the_prediction_show_noise_that_grows_with_the_targ
         model = mercer.KernelRidgeCV([Gaussian(1.0)], [0.1, 1.0], cv=5, random_state=0).fit(X, y)
     else:
         model = mercer.AutoRegressor(committee=False, loss=loss, time_budget=5.0).fit(X, y)
-    subject = subject_of(model, X, y, target="price")
+    subject = Subject(model, X, y, target="price")
     refits, judged = fold_refits(subject), judge(subject)
     found, by_size, _ = coverages(subject, refits, judged)
     at = next(each for each in found if each.confidence == 0.9)
@@ -349,7 +348,7 @@ def test_intervals_by_size_of_the_prediction_show_noise_that_grows_with_the_targ
     assert small.rows + middle.rows + large.rows == len(y)
     assert float(at) == pytest.approx(np.mean([float(each) for each in by_size]))
     assert float(at.width) == pytest.approx(np.mean([each.width for each in by_size]))
-    said = " ".join(told("coverage", evaluate_subject(subject, None, Origin())))
+    said = " ".join(told("coverage", ModelEvaluation(subject, None, Origin())))
     assert tells(said, "smallest third", f"{100 * float(small):.0f}", "largest third")
     if loss is not None:  # widths follow the logarithm, or the size of the residuals
         assert small.width < middle.width < large.width
@@ -361,12 +360,12 @@ def test_intervals_by_size_of_the_prediction_show_noise_that_grows_with_the_targ
 
 
 def test_degrees_of_freedom_are_the_sum_over_the_spectrum(lines):
-    fact = spectrum_of(lines)
+    fact = SpectrumFact(lines)
     values = np.linalg.eigvalsh(lines.model.best_kernel_(lines.Z))
     assert fact.degrees == pytest.approx(np.sum(values / (values + lines.model.alpha_)), abs=1e-6)
     with pytest.warns(IllConditionedWarning):
         none = mercer.KernelRidgeCV([Gaussian(1.0)], [0.0], **PLAIN).fit(lines.Z, lines.y)
-    assert spectrum_of(replace(lines, model=none)).degrees is None
+    assert SpectrumFact(replace(lines, model=none)).degrees is None
 
 
 # -- doing it again -------------------------------------------------------------------------------
@@ -375,14 +374,14 @@ def test_degrees_of_freedom_are_the_sum_over_the_spectrum(lines):
 def test_the_digest_is_that_of_the_file(lines, tmp_path):
     path = tmp_path / "table.csv"
     path.write_bytes(b"x,y\n1,2\n")
-    found = reproduction_of(lines, Origin("table.csv", str(path)))
+    found = Reproduction(lines, Origin("table.csv", str(path)))
     assert found.digest == hashlib.sha256(b"x,y\n1,2\n").hexdigest()
     assert found.digest_of == "the file table.csv"
     assert found.seed == "0"
 
 
 def test_without_a_file_the_digest_is_that_of_the_numbers(lines):
-    one, other = (reproduction_of(replace(lines, y=y), Origin()).digest for y in (lines.y, lines.y + 1))
+    one, other = (Reproduction(replace(lines, y=y), Origin()).digest for y in (lines.y, lines.y + 1))
     assert one != other
     assert len(one) == 64
 
@@ -393,15 +392,15 @@ def test_without_a_file_the_digest_is_that_of_the_numbers(lines):
 def test_what_no_report_is_about_is_refused(lines):
     Z, y = lines.Z, lines.y
     with pytest.raises(InputError) as caught:
-        subject_of(mercer.NystroemRidge().fit(Z, y), Z, y, target="y")
+        Subject(mercer.NystroemRidge().fit(Z, y), Z, y, target="y")
     assert tells(str(caught.value), "The model of a report", "got NystroemRidge")
     with pytest.raises(InputError, match="one target per row; got shape"):
-        subject_of(lines.model, Z, np.column_stack([y, y]), target="y")
+        Subject(lines.model, Z, np.column_stack([y, y]), target="y")
     with pytest.raises(InputError, match="the training data of the model; got 50 rows in X and 50 in y"):
-        subject_of(lines.model, Z[:50], y[:50], target="y")
+        Subject(lines.model, Z[:50], y[:50], target="y")
     wanted = "a numeric table, or the table that .*, Pipeline or TableModel was fitted to; got list"
     with pytest.raises(InputError, match=wanted):
-        subject_of(lines.model, [["a", "b"]] * 60, y, target="y")
+        Subject(lines.model, [["a", "b"]] * 60, y, target="y")
 
 
 def test_folds_that_time_left_out_are_left_out(auto):
@@ -409,7 +408,7 @@ def test_folds_that_time_left_out_are_left_out(auto):
     predictions = evaluation.predictions.copy()
     predictions[:, ::3] = np.nan
     cut = replace(evaluation, predictions=predictions)
-    facts = evaluate_subject(subject_of(model, table, y, target="price"), cut, Origin())
+    facts = ModelEvaluation(Subject(model, table, y, target="price"), cut, Origin())
     assert len(facts.held.rows) == 30
     assert facts.coverage[0].rows == 30
 

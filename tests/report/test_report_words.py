@@ -1,20 +1,18 @@
 """Sentences and worries, at the edges of what there is to say."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from report_outcomes import told, with_spectrum
+from report_outcomes import replace, told, with_spectrum
 
 import mercer
 from mercer.insight.intervals import Coverage
 from mercer.kernels import Gaussian, Laplacian, Linear
 from mercer.report import words
-from mercer.report.evaluation import evaluate_subject
+from mercer.report.evaluation import ModelEvaluation
 from mercer.report.facts import CommitteeChoice, Origin, _bound_names
 from mercer.report.judging import LabelFact
 from mercer.report.refits import ColumnImportance
-from mercer.report.subject import subject_of
+from mercer.report.subject import Subject
 from mercer.report.words import worries
 from mercer.selection.outcome import ROOT_MEAN_SQUARE, WRONG, Measure
 from mercer.tuning.committee import Member
@@ -33,7 +31,7 @@ def small():
     Z = rng.uniform(0.0, 6.0, size=(30, 1))
     y = np.sin(Z[:, 0]) + 0.1 * rng.normal(size=30)
     search = mercer.KernelRidgeCV([Gaussian(1.0)], [0.1], cv=5, random_state=0, fit_intercept=True).fit(Z, y)
-    return evaluate_subject(subject_of(search, Z, y, target="height (m)"), None, Origin())
+    return ModelEvaluation(Subject(search, Z, y, target="height (m)"), None, Origin())
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +40,7 @@ def constant():
     rng = np.random.default_rng(1)
     Z, y = rng.normal(size=(30, 2)), rng.normal(size=30)
     search = mercer.KernelRidgeCV([Linear()], [1e12], cv=5, random_state=0, fit_intercept=True).fit(Z, y)
-    return evaluate_subject(subject_of(search, Z, y, target="y"), None, Origin())
+    return ModelEvaluation(Subject(search, Z, y, target="y"), None, Origin())
 
 
 def test_one_column_and_no_gap(small):
@@ -96,7 +94,7 @@ def test_more_labels_than_a_sentence_holds():
     Z = np.repeat(np.arange(7.0), 8)[:, None] + 0.01 * rng.normal(size=(56, 1))
     y = np.repeat(list("abcdefg"), 8)
     search = mercer.KernelRidgeClassifierCV([Gaussian(0.5)], [0.1], cv=4, random_state=0).fit(Z, y)
-    facts = evaluate_subject(subject_of(search, Z, y, target="y"), None, Origin())
+    facts = ModelEvaluation(Subject(search, Z, y, target="y"), None, Origin())
     assert told("table", facts)[1].endswith("e (8) and 2 more.")
     assert facts.outcome.error == 0.0
     assert words.quantity(facts.outcome, 0.0) == "0.0 %"
@@ -279,7 +277,7 @@ def test_bounds_and_digits_are_good_to_know(auto_facts):
 
 def test_widths_on_a_bound_are_told_by_the_columns_they_belong_to(auto):
     model, table, y, _ = auto
-    subject = subject_of(model, table, y, target="price")
+    subject = Subject(model, table, y, target="price")
     own = [[int(i) for i in np.flatnonzero(subject.place == place)] for place in subject.feature_places[:2]]
     names = [subject.columns[place].name for place in subject.feature_places[:2]]
     assert _bound_names(["alpha", f"width{own[0]}", f"width{own[1]}"], subject) == [
@@ -287,7 +285,7 @@ def test_widths_on_a_bound_are_told_by_the_columns_they_belong_to(auto):
         f"width of {' and '.join(names)}",
     ]
     member = Member("Laplacian", Laplacian(), 1.0, 1.0, 1.0, "converged", ["width of size"])
-    alone = evaluate_subject(subject, None, Origin())
+    alone = ModelEvaluation(subject, None, Origin())
     alone = replace(alone, choice=replace(alone.choice, members=(member,)))
     assert titles(alone)["Tuning stopped at a bound for Laplacian"].text.endswith("or that its effect is linear.")
     assert "1 kernel was tuned" in told("selection", alone)[0]

@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +25,7 @@ from mercer.errors import (
     LeftOutWarning,
     MercerWarning,
     nearest,
+    refuse,
     refuse_if,
 )
 from mercer.estimators.auto_evaluation import check_loss
@@ -33,7 +34,7 @@ from mercer.estimators.inputs import EncodedTable
 from mercer.kernels import Kernel, parse
 from mercer.kernels.views import On
 from mercer.report.judging import own_outcome
-from mercer.report.subject import subject_of
+from mercer.report.subject import Subject
 from mercer.runtime.progress import duration
 from mercer.selection.outcome import Outcome
 from mercer.selection.scoring import resolve_scoring
@@ -50,37 +51,27 @@ _MANY = 200_000  # rows that a mean is judged by
 Result: TypeAlias = tuple[Any, Outcome, list[str]]  # a model, how good it is, and what is warned of
 
 
-@dataclass(frozen=True, eq=False)
 class Fitted:
-    """A model, why it is of its class, how good it is, and what was warned of."""
+    """The model of a table, fitted as its job says, why it is of its class, how good it is, and what was warned of."""
 
-    model: Estimator
-    why: str
-    outcome: Outcome
-    warned: list[str]
-
-
-def fit(table: Prepared) -> Fitted:
-    """The model of a table, fitted as its job says, and what is known about its error."""
-    job, auto = table.job, table.model.startswith("Auto")
-    why = table.model_because + "; with --class-weight balanced" * bool(job.class_weight)
-    why += f"; with --loss {job.loss}" * (job.loss != "auto")
-    refuse_unsupported(table)
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        fit_model = _fit_auto if auto else _fit_landmarks if table.model.startswith("Nystroem") else _fit_search
-        model, outcome, own = fit_model(table)
-    return Fitted(model, why, outcome, [*own, *worth_telling(heard, auto=auto)])
+    def __init__(self, table: Prepared) -> None:
+        job, auto = table.job, table.model.startswith("Auto")
+        self.why = table.model_because + "; with --class-weight balanced" * bool(job.class_weight)
+        self.why += f"; with --loss {job.loss}" * (job.loss != "auto")
+        refuse_unsupported(table)
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            fit_model = _fit_auto if auto else _fit_landmarks if table.model.startswith("Nystroem") else _fit_search
+            self.model, self.outcome, own = fit_model(table)
+        self.warned = [*own, *worth_telling(heard, auto=auto)]
 
 
 def refuse_unsupported(table: Prepared) -> None:
     """Refuse options that this target or this model does not have."""
-    job, name = table.job, table.model
-    if job.class_weight and not table.labels:
-        raise InputError("--class-weight needs labels; this target is numeric. Remove --class-weight.")
-    if job.loss != "auto" and table.labels:
-        raise InputError("--loss needs a numeric target; this target has labels. Remove --loss.")
-    if not table.labels:
+    job, name, numbers = table.job, table.model, not table.labels
+    refuse(job.class_weight and numbers, "--class-weight needs labels; this target is numeric. Remove --class-weight.")
+    refuse(job.loss != "auto" and table.labels, "--loss needs a numeric target; this target has labels. Remove --loss.")
+    if numbers:
         check_loss(job.loss, table.y, "The target", ordered=table.times is not None)
     unwanted = {
         "--time": table.times is not None,
@@ -113,7 +104,7 @@ def _fit_auto(table: Prepared) -> Result:
     else:
         spread, widths = "the mean and standard deviation of the target", "the widths and alphas of the kernels"
         shared = (encoding_words(table), *([] if table.labels else [spread]), *([widths] if model.in_cells else []))
-        outcome = replace(own_outcome(subject_of(model, table.features, y, target="")), from_all_rows=shared)
+        outcome = replace(own_outcome(Subject(model, table.features, y, target="")), from_all_rows=shared)
     predicted = outcome.predicted
     if table.labels or predicted is None or not (y > 0).all() or not (predicted < 0).any():
         return model, outcome, []
@@ -127,10 +118,9 @@ def _fit_search(table: Prepared) -> Result:
     search, Z = search_for(table)
     if job.time_budget is not None:
         seconds = (1 + times_as_long(search, job)) * search.explain(Z, y, weights, groups).chosen.seconds
-        if seconds > job.time_budget:
-            way_out = "Use fewer kernels or alphas, or a larger --time-budget."
-            take = f"This search and its nested cross-validation take about {duration(seconds)}"
-            raise InputError(f"{take}, more than --time-budget {job.time_budget:g}. {way_out}")
+        way_out = "Use fewer kernels or alphas, or a larger --time-budget."
+        take = f"This search and its nested cross-validation take about {duration(seconds)}"
+        refuse(seconds > job.time_budget, f"{take}, more than --time-budget {job.time_budget:g}. {way_out}")
     search.fit(Z, y, sample_weight=weights, groups=groups)
     how = {"cv": search.cv, "repeats": search.repeats, "random_state": search.random_state, "groups": groups}
     refitted: tuple[Any, Any] = search, Z
@@ -256,8 +246,7 @@ def _fit_landmarks(table: Prepared) -> Result:
 def landmarks_for(table: Prepared) -> tuple[Any, tuple[Any, ...]]:
     """A search on landmarks, not fitted yet, and what to give it: the table as numbers, or passes over it."""
     job = table.job
-    if job.repeats:
-        raise InputError("--repeats is not supported for more than 1 000 000 rows or with --dask. Remove --repeats.")
+    refuse(job.repeats, "--repeats is not supported for more than 1 000 000 rows or with --dask. Remove --repeats.")
     if job.dask is not None:
         must_be = "the address of a scheduler, such as tcp://10.0.0.1:8786"
         refuse_if("://" not in job.dask, "--dask", must_be, repr(job.dask))

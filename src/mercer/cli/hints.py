@@ -352,15 +352,10 @@ def _combinations(columns: Mapping[str, Array]) -> dict[str, str]:
         return {}
     Z = np.column_stack(list(columns.values()))[:_ROWS]
     Z = Z[np.isfinite(Z).all(axis=1)]
-    if len(Z) < len(names) + 3:
+    if len(Z) < len(names) + 3 or not (Z.std(axis=0) > 0).all():
         return {}
-    mean = Z.mean(axis=0)
-    Z = Z - mean
-    spread = np.sqrt(np.mean(Z**2, axis=0))
-    if not (spread > 0).all():
-        return {}
-    Z /= spread
-    sums: dict[str, str] = {}
+    mean, spread, sums = Z.mean(axis=0), Z.std(axis=0), dict[str, str]()
+    Z = (Z - mean) / spread
     R = np.abs(np.diag(qr(Z, mode="r")[0]))
     free: list[int] = []
     for place, name in enumerate(names):
@@ -444,23 +439,18 @@ def _find_formula(table: Prepared) -> tuple[list[str], str]:
 
 def _fewest(columns: Mapping[str, Array], y: Array) -> tuple[list[str], list[float]]:
     """Columns of which y is a linear function, without those that are not needed; their factors, and the constant."""
-    left = dict(columns)
-    if not _explains(left, y):
-        return [], [0.0]
-    for name in columns:
+    left, factors = dict(columns), _factors(columns, y)
+    for name in columns if factors else ():
         rest = {other: values for other, values in left.items() if other != name}
-        if rest and _explains(rest, y):
-            left = rest
-    return list(left), _factors(np.column_stack(list(left.values())), y).tolist()
+        if rest and (fewer := _factors(rest, y)):
+            left, factors = rest, fewer
+    return (list(left), factors) if factors else ([], [0.0])
 
 
-def _factors(X: Array, y: Array) -> Array:
-    """Factors of the columns, and the constant."""
-    return np.asarray(np.linalg.lstsq(np.column_stack([X, np.ones(len(y))]), y, rcond=None)[0])
-
-
-def _explains(columns: Mapping[str, Array], y: Array) -> bool:
+def _factors(columns: Mapping[str, Array], y: Array) -> list[float]:
+    """Factors of the columns, and the constant, if these explain y; otherwise none."""
     X = np.column_stack(list(columns.values()))
-    *factors, constant = _factors(X, y)
+    *factors, constant = np.linalg.lstsq(np.column_stack([X, np.ones(len(y))]), y, rcond=None)[0].tolist()
     residual = y - X @ factors - constant
-    return bool(np.sum(residual**2) < (1 - _ALL) * np.sum((y - y.mean()) ** 2))
+    explained = np.sum(residual**2) < (1 - _ALL) * np.sum((y - y.mean()) ** 2)
+    return [*factors, constant] if explained else []

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mercer.cli import clock
-from mercer.errors import InputError, nearest, refuse_if, sentence
+from mercer.errors import InputError, nearest, refuse, refuse_if, sentence
 from mercer.kernels import parse
 from mercer.runtime import threads
 from mercer.selection.ladders import FAMILIES
@@ -94,11 +94,6 @@ class Job:
         return kinds if self.weight is None else kinds | {self.weight: "number"}
 
     @property
-    def columns_to_skip(self) -> list[str]:
-        """Columns that are not looked at."""
-        return [name for name in self.aside if name not in {self.weight, self.time}]
-
-    @property
     def aside(self) -> list[str]:
         """Columns that are not learned from."""
         dropped = (name for name, kind in self.kinds.items() if kind == "drop")
@@ -128,10 +123,9 @@ def _parse_scoring(scoring: str | None) -> str | None:
     if scoring is not None:
         from sklearn.metrics import get_scorer_names
 
-        if scoring not in get_scorer_names():
-            hint = nearest(scoring, get_scorer_names())
-            hint = hint if hint.startswith("Did") else "Use a scikit-learn scorer name, such as r2."
-            raise InputError(f"Unknown scoring {scoring!r}. {hint}")
+        hint = nearest(scoring, get_scorer_names())
+        hint = hint if hint.startswith("Did") else "Use a scikit-learn scorer name, such as r2."
+        refuse(scoring not in get_scorer_names(), f"Unknown scoring {scoring!r}. {hint}")
     return scoring
 
 
@@ -190,10 +184,8 @@ def refuse_out(out: str | None, option: str) -> None:
     if out == "-" or Path(out).is_dir():
         raise InputError(sentence(option, "the path of a file", repr(out) + " (a directory)" * Path(out).is_dir()))
     path = Path(os.path.realpath(out) if Path(out).is_symlink() else out)  # what is written is where a link points to
-    if not path.parent.is_dir():
-        raise InputError(f"There is no directory {str(path.parent)!r} to write {path.name!r} to.")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"{out!r} cannot be written: permission denied.")
+    refuse(not path.parent.is_dir(), f"There is no directory {str(path.parent)!r} to write {path.name!r} to.")
+    refuse(not os.access(path.parent, os.W_OK), f"{out!r} cannot be written: permission denied.")
 
 
 def refuse_overwriting(read: dict[str, str], written: dict[str, str | None]) -> None:
@@ -202,8 +194,7 @@ def refuse_overwriting(read: dict[str, str], written: dict[str, str | None]) -> 
     for option, path in written.items():
         files = set() if path in {None, "-"} else _files(str(path))
         for what, others in taken.items():
-            if files & others:
-                raise InputError(f"{option} would overwrite {what}: {path!r}. Use a different file name.")
+            refuse(files & others, f"{option} would overwrite {what}: {path!r}. Use a different file name.")
         taken[option] = files
 
 

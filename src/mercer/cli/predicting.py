@@ -18,7 +18,7 @@ from mercer.cli.job import parse_separator, refuse_overwriting
 from mercer.cli.preparing import as_label
 from mercer.cli.refusals import flags, report_interrupts, say, warn
 from mercer.data.rows import Array
-from mercer.errors import InputError, MercerWarning, ModelFileError, printable, refuse_if, sentence
+from mercer.errors import InputError, MercerWarning, ModelFileError, printable, refuse, refuse_if, sentence
 from mercer.estimators.auto_classifier import wrong_share
 from mercer.estimators.auto_evaluation import root_mean_square
 from mercer.estimators.pipelines import predict_interval
@@ -197,16 +197,13 @@ def predict_table(
     if first:
         answer[first] = np.fromiter(table.exactly(first), dtype=object, count=table.rows)
     name, why = "prediction", "the column of predictions has this name"
-    if first == name:
-        raise InputError(f"The id column must not be called {name!r}: {why}. Rename the id column.")
+    refuse(first == name, f"The id column must not be called {name!r}: {why}. Rename the id column.")
     answer[name] = pipeline.predict(rows)
     if confidence is not None:
-        if model.is_classifier:
-            way_out = "Remove --interval: class probabilities are always written."
-            raise InputError(f"--interval needs a regression model; this model is a classifier. {way_out}")
-        if not hasattr(model.model, "predict_interval"):
-            kind = type(model.model).__name__
-            raise InputError(f"--interval is not supported for {kind} models. Remove --interval.")
+        way_out = "Remove --interval: class probabilities are always written."
+        refuse(model.is_classifier, f"--interval needs a regression model; this model is a classifier. {way_out}")
+        kind, able = type(model.model).__name__, hasattr(model.model, "predict_interval")
+        refuse(not able, f"--interval is not supported for {kind} models. Remove --interval.")
         answer["lower"], answer["upper"] = predict_interval(pipeline, rows, confidence)
     if model.is_classifier:
         shares = pipeline.predict_proba(rows)
@@ -284,8 +281,7 @@ def known_targets(model: TableModel, table: Reading) -> tuple[Array, Array]:
         writing = Writing("", *around) if isinstance(around, list) and len(around) == 2 else None
         cells = interpret(cells, "number", model.style or table.style or NumberStyle(), writing=writing)
     rows = np.flatnonzero(~cells.missing)
-    if not len(rows):
-        raise InputError(f"Column {model.target!r} of {table.what} is empty: there is nothing to compare with.")
+    refuse(not len(rows), f"Column {model.target!r} of {table.what} is empty: there is nothing to compare with.")
     if not model.is_classifier:
         return cells.values[rows].astype(np.float64), rows
     written = table.exactly(name)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -13,7 +12,7 @@ from mercer.cli.hints import alike
 from mercer.cli.job import Job
 from mercer.cli.refusals import flags
 from mercer.data.rows import Array
-from mercer.errors import InputError, LeftOutWarning, nearest, refuse_if, sentence
+from mercer.errors import InputError, LeftOutWarning, nearest, refuse, refuse_if, sentence
 from mercer.estimators.auto_core import fixed_seconds
 from mercer.estimators.auto_evaluation import FULL_SYSTEMS
 from mercer.tables import TableEncoder
@@ -37,9 +36,8 @@ _SEARCHED = ("kernel", "alphas", "rule", "scoring", "repeats", "checkpoint", "wi
 _FEW = 10  # whole numbers with no more distinct values may be labels
 
 
-@dataclass(frozen=True, eq=False)
 class Prepared:
-    """A table ready to be fitted.
+    """The table of a job with its columns sorted; of one with many rows, a sample and passes over all rows.
 
     Attributes
     ----------
@@ -57,6 +55,8 @@ class Prepared:
         What is to be predicted: numbers or labels, one per row.
     task, task_because : str
         `regression` or `classification`, and the reason, for people.
+    labels : bool
+        Whether the target is labels.
     model, model_because : str
         The class of the model to be fitted, and the reason.
     groups, weights, times : ndarray or None
@@ -73,58 +73,30 @@ class Prepared:
 
     FEWEST: ClassVar[int] = 6  # rows that folds can be made of
 
-    job: Job
-    reading: Reading
-    rows: int
-    features: dict[str, Cells]
-    encoder: TableEncoder
-    y: Array
-    task: Task
-    task_because: str
-    model: str
-    model_because: str
-    groups: Array | None
-    weights: Array | None
-    times: Array | None
-    ignored: tuple[str, ...]
-    notes: list[str]
-    warned: list[str]
-    stream: Callable[[], Iterator[Any]] | None
-
-    @property
-    def labels(self) -> bool:
-        """Whether the target is labels."""
-        return self.task == "classification"
-
-
-def prepare(job: Job) -> Prepared:
-    """The table of a job with its columns sorted; of one with many rows, a sample and passes over all rows."""
-    if job.time is not None and job.group is not None:
-        raise InputError("--time and --group cannot be used together. Remove one of them.")
-    long = LongTable.find(job.table, above=LONG)
-    look, names = _read_all(job) if long is None else _read_sample(job, long)
-    table, sample = look.whole, look.sample
-    notes = list(dict.fromkeys([*table.notes, *sample.notes]))
-    kept = ~rows_left_out(table, job, look.gaps, notes)
-    if long is not None:
-        notes.append(f"Columns were judged by {sample.rows} evenly spaced rows; all rows are read in blocks.")
-    elif job.rare_labels == "drop":
-        kept &= _rows_of_common_labels(table, job, kept, notes)
-    rows, drawn = np.flatnonzero(kept), np.flatnonzero(kept[look.rows])
-    features = {name: look.columns[name][drawn] for name in names}
-    encoder = fit_table_encoder(features, job, sample, notes)
-    notes += alike(encoder, features) if long is None else []
-    y, task, task_because = choose_target(table, job, rows, notes)
-    model, model_because = choose_model(job, task, len(y), streamed=long is not None)
-    groups, weights, times = (check(table, job, rows, notes) for check in (check_groups, check_weights, check_times))
-    odd = (odd_warning(column, features[column.name]) for column in encoder.columns_)
-    warned = [warning.in_terms(flags) for warning in odd if warning is not None]
-    ignored = tuple(name for name in sample.raw if name not in features and name != job.target)
-    stream = None if long is None else Passes(long, encoder, look.how, kept, y, weights, groups)
-    return Prepared(
-        job, sample, len(kept), features, encoder, y, task, task_because, model, model_because, groups, weights, times,
-        ignored, notes, warned, stream,
-    )  # fmt: skip
+    def __init__(self, job: Job) -> None:
+        refuse(None not in {job.time, job.group}, "--time and --group cannot be used together. Remove one of them.")
+        long = LongTable.find(job.table, above=LONG)
+        look, names = _read_all(job) if long is None else _read_sample(job, long)
+        table, self.reading, self.job = look.whole, look.sample, job
+        self.notes = notes = list(dict.fromkeys([*table.notes, *self.reading.notes]))
+        kept = ~rows_left_out(table, job, look.gaps, notes)
+        if long is not None:
+            notes.append(f"Columns were judged by {self.reading.rows} evenly spaced rows; all rows are read in blocks.")
+        elif job.rare_labels == "drop":
+            kept &= _rows_of_common_labels(table, job, kept, notes)
+        rows, drawn, self.rows = np.flatnonzero(kept), np.flatnonzero(kept[look.rows]), len(kept)
+        self.features = {name: look.columns[name][drawn] for name in names}
+        self.encoder = fit_table_encoder(self.features, job, self.reading, notes)
+        notes += alike(self.encoder, self.features) if long is None else []
+        self.y, self.task, self.task_because = choose_target(table, job, rows, notes)
+        self.labels = self.task == "classification"
+        self.model, self.model_because = choose_model(job, self.task, len(self.y), streamed=long is not None)
+        self.groups, self.weights, self.times = _columns_beside(table, job, rows, notes)
+        odd = (odd_warning(column, self.features[column.name]) for column in self.encoder.columns_)
+        self.warned = [warning.in_terms(flags) for warning in odd if warning is not None]
+        self.ignored = tuple(name for name in self.reading.raw if name not in self.features and name != job.target)
+        beside = self.y, self.weights, self.groups
+        self.stream = None if long is None else Passes(long, self.encoder, look.how, kept, *beside)
 
 
 def _read_all(job: Job) -> tuple[LongLook, list[str]]:
@@ -145,11 +117,9 @@ def _read_sample(job: Job, table: LongTable) -> tuple[LongLook, list[str]]:
             raise InputError(f"There is no column {name!r} in {table.what}. {nearest(name, table.names)}")
 
     blocks = f"is not supported for tables that are read in blocks ({table.rows} rows)"
-    if job.time is not None:
-        raise InputError(f"--time {blocks}. Fit fewer rows, or remove --time.")
-    if job.without_data:
-        why = "their Nystroem model stores some of the training rows, its landmarks"
-        raise InputError(f"--without-data {blocks}: {why}. Remove --without-data, or fit a smaller table.")
+    refuse(job.time is not None, f"--time {blocks}. Fit fewer rows, or remove --time.")
+    why = "their Nystroem model stores some of the training rows, its landmarks"
+    refuse(job.without_data, f"--without-data {blocks}: {why}. Remove --without-data, or fit a smaller table.")
     names = feature_names(job, table.names, table.what, known)
     return look_at(table, _rules(job), job.always_there, names if job.missing in {"drop", "refuse"} else []), names
 
@@ -158,7 +128,8 @@ def _rules(job: Job) -> Rules:
     """How the cells of a table are read, whether it is held whole or not."""
     endless, strict = job.missing not in {None, "refuse"}, job.strict or job.always_there
     how: Any = {"decimal": job.decimal, "date_format": job.date_format, "endless": endless, "strict": strict}
-    return Rules(job.read_as, job.columns_to_skip, **how)
+    skipped = [name for name in job.aside if name not in {job.weight, job.time}]
+    return Rules(job.read_as, skipped, **how)
 
 
 def feature_names(job: Job, names: Collection[str], what: str, column: Callable[[str], object]) -> list[str]:
@@ -168,8 +139,7 @@ def feature_names(job: Job, names: Collection[str], what: str, column: Callable[
     if job.target in {*job.aside, job.weight, job.time}:
         raise InputError(f"Target {job.target!r} cannot also be used with --drop, --group, --time, --weight or --id.")
     features = [name for name in names if name not in {job.target, job.weight, *job.aside}]
-    if not features:
-        raise InputError(f"{what} has no columns besides the target {job.target!r}.")
+    refuse(not features, f"{what} has no columns besides the target {job.target!r}.")
     return features
 
 
@@ -180,8 +150,7 @@ def rows_left_out(table: Reading, job: Job, gaps: Mapping[str, Array], notes: li
     """
     gone = np.zeros_like(gaps[job.target])
     targets = gaps[job.target] if job.missing_target == "drop" else gone.copy()
-    if targets.all():
-        raise InputError(f"Every row of {table.what} has a missing target: --missing-target drop would leave no rows.")
+    refuse(targets.all(), f"Every row of {table.what} has a missing target: --missing-target drop would leave no rows.")
     for name, gap in gaps.items():
         missing = gap & ~targets
         gone |= missing
@@ -197,10 +166,9 @@ def rows_left_out(table: Reading, job: Job, gaps: Mapping[str, Array], notes: li
             has, was = ("has", "was") if marks.sum() == 1 else ("have", "were")
             notes.append(f"{int(marks.sum())} of {len(marks)} rows {has} {what} and {was} dropped.")
     gone |= targets
-    if (~gone).sum() < Prepared.FEWEST:
-        after = " after dropping rows with missing values" if gone.any() else ""
-        need = f"at least {Prepared.FEWEST} are needed"
-        raise InputError(f"{table.what} has too few rows: {need}; got {int((~gone).sum())}{after}.")
+    left, after = int((~gone).sum()), " after dropping rows with missing values" if gone.any() else ""
+    got = f"at least {Prepared.FEWEST} are needed; got {left}{after}."
+    refuse(left < Prepared.FEWEST, f"{table.what} has too few rows: {got}")
     return gone
 
 
@@ -262,8 +230,7 @@ def choose_target(table: Reading, job: Job, rows: Array, notes: list[str]) -> Ta
     numbers = cells.family == "number"
     labels = cells.values if numbers and not cells.declared else np.array([as_label(written[row]) for row in rows])
     distinct = np.unique(labels)
-    if len(distinct) < 2:
-        raise InputError(f"{what} is constant: {as_label(distinct[0])} in every row. Choose another target.")
+    refuse(len(distinct) < 2, f"{what} is constant: {as_label(distinct[0])} in every row. Choose another target.")
     if job.task == "regression":
         refuse_if(not numbers, what, "numbers for regression", f"text such as {str(labels[0])!r}")
         return cells.values, "regression", "set by --task"
@@ -285,9 +252,8 @@ def _label_target(name: str, labels: Array, why: str) -> Target:
     """The labels; an error if they name rows, or if one is too rare."""
     what, (distinct, counts) = f"Target {name!r}", np.unique(labels, return_counts=True)
     count = len(distinct)
-    if count > 2 and 2 * count > labels.size:
-        way_out = "If the target is numeric, use --task regression."
-        raise InputError(f"{what} has too many classes: {count} distinct labels in {len(labels)} rows. {way_out}")
+    many = f"{count} distinct labels in {len(labels)} rows. If the target is numeric, use --task regression."
+    refuse(count > 2 and 2 * count > labels.size, f"{what} has too many classes: {many}")
     rarest = str(distinct[counts.argmin()])
     least, must_be = int(counts.min()), f"labels with at least {_FEWEST} rows each"
     got, way_out = f"{least} for {rarest!r}", "To drop such rows, use --rare-labels drop."
@@ -302,42 +268,32 @@ def as_label(cell: Any) -> str:
     return str(cell).strip()
 
 
-def check_groups(table: Reading, job: Job, rows: Array, notes: list[str]) -> Array | None:
-    """The groups of these rows, as strings."""
-    if (name := job.group) is None:
-        return None
-    cells = table.exactly(name)
-    groups = np.array([str(cells[row]) for row in rows])
-    count = len(np.unique(groups))
-    way_out = "All rows of a group are in the same fold, and at least 3 folds are needed."
-    refuse_if(count < 3, f"--group {name}", "a column with at least 3 distinct values", f"{count}", way_out)
-    notes.append(f"--group {name}: {count} groups; rows of one group are in the same fold.")
-    return groups
-
-
-def check_weights(table: Reading, job: Job, rows: Array, notes: list[str]) -> Array | None:
-    """The weights of these rows."""
-    if (name := job.weight) is None:
-        return None
-    weights = np.asarray(table.columns[name].values[rows])
-    bad = np.flatnonzero(~(weights >= 0))
-    if len(bad):
-        got = f"{weights[bad[0]]:g} in {table.where(int(rows[bad[0]]))}"
-        raise InputError(sentence(f"Column {name!r}", "non-negative, to be used as weights", got))
-    notes.append(f"--weight {name}: weights of {weights.min():g} to {weights.max():g}.")
-    return weights
-
-
-def check_times(table: Reading, job: Job, rows: Array, notes: list[str]) -> Array | None:
-    """When each of these rows was: days or numbers."""
-    if (name := job.time) is None:
-        return None
-    cells = table.columns[name]
-    if cells.family not in {"date", "number"}:
-        must_be, way_out = "a column of dates or numbers", "For dates in another format, set --date-format."
-        raise InputError(sentence(f"--time {name}", must_be, cells.found(int(np.argmin(cells.missing))), way_out))
-    notes.append(f"--time {name}: every fold is predicted from earlier rows, so the error is about the future.")
-    return np.asarray(cells.values[rows])
+def _columns_beside(
+    table: Reading, job: Job, rows: Array, notes: list[str]
+) -> tuple[Array | None, Array | None, Array | None]:
+    """The groups of these rows, as strings, their weights, and their times, as days or numbers; None without option."""
+    groups = weights = times = None
+    if (name := job.group) is not None:
+        cells = table.exactly(name)
+        groups = np.array([str(cells[row]) for row in rows])
+        count = len(np.unique(groups))
+        way_out = "All rows of a group are in the same fold, and at least 3 folds are needed."
+        refuse_if(count < 3, f"--group {name}", "a column with at least 3 distinct values", f"{count}", way_out)
+        notes.append(f"--group {name}: {count} groups; rows of one group are in the same fold.")
+    if (name := job.weight) is not None:
+        weights = np.asarray(table.columns[name].values[rows])
+        if len(bad := np.flatnonzero(~(weights >= 0))):
+            got = f"{weights[bad[0]]:g} in {table.where(int(rows[bad[0]]))}"
+            raise InputError(sentence(f"Column {name!r}", "non-negative, to be used as weights", got))
+        notes.append(f"--weight {name}: weights of {weights.min():g} to {weights.max():g}.")
+    if (name := job.time) is not None:
+        column = table.columns[name]
+        if column.family not in {"date", "number"}:
+            must_be, way_out = "a column of dates or numbers", "For dates in another format, set --date-format."
+            raise InputError(sentence(f"--time {name}", must_be, column.found(int(np.argmin(column.missing))), way_out))
+        notes.append(f"--time {name}: every fold is predicted from earlier rows, so the error is about the future.")
+        times = np.asarray(column.values[rows])
+    return groups, weights, times
 
 
 def choose_model(job: Job, task: Task, rows: int = 0, *, streamed: bool = False) -> tuple[str, str]:

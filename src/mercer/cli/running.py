@@ -18,7 +18,6 @@ import click
 
 from mercer.cli.fitting import (
     Fitted,
-    fit,
     landmarks_for,
     refuse_unsupported,
     search_for,
@@ -26,11 +25,11 @@ from mercer.cli.fitting import (
 )
 from mercer.cli.hints import LEAKAGE, find_leaks, hints
 from mercer.cli.job import Job
-from mercer.cli.preparing import Prepared, prepare
+from mercer.cli.preparing import Prepared
 from mercer.cli.refusals import report_interrupts, say, warn
 from mercer.cli.summary import as_json, data_words, file_words, fit_words
 from mercer.data.samples import houses
-from mercer.errors import InputError, MercerError, printable, refuse_if
+from mercer.errors import InputError, MercerError, printable, refuse, refuse_if
 from mercer.estimators.auto_core import fixed_seconds, tuning_seconds
 from mercer.estimators.auto_evaluation import FULL_SYSTEMS
 from mercer.estimators.table_model import TableModel
@@ -56,18 +55,16 @@ def run_fit(options: dict[str, Any]) -> None:
     with report_interrupts({"model": options["out"], "report": options["report"], "checkpoint": options["checkpoint"]}):
         job = Job.parse(options)
         with job.limits():
-            table = prepare(job)
+            table = Prepared(job)
             _refuse_replacing(table, options)
             if not job.as_json and not job.quiet:
                 lines = hints(table)
                 say("\n".join([data_words(table), *([""] if lines else []), *lines]) + "\n")
-            if job.report is not None and table.model.startswith("Nystroem"):
-                name, why = table.model, table.model_because
-                reason = "this model does not store held-out predictions"
-                way_out = "Remove --report, or fit a sample of the rows."
-                raise InputError(f"--report is not supported for {name} ({why}): {reason}. {way_out}")
-            fitted = fit(table)
-            fitted = replace(fitted, warned=[*table.warned, *find_leaks(table, fitted.outcome), *fitted.warned])
+            what = f"--report is not supported for {table.model} ({table.model_because})"
+            reason = "this model does not store held-out predictions. Remove --report, or fit a sample of the rows."
+            refuse(job.report is not None and table.model.startswith("Nystroem"), f"{what}: {reason}")
+            fitted = Fitted(table)
+            fitted.warned = [*table.warned, *find_leaks(table, fitted.outcome), *fitted.warned]
         _write_progress(_CLEAR)
         summary = as_json(table, fitted, time.monotonic() - begin)
         model = _save(table, fitted, summary)
@@ -91,13 +88,10 @@ def _write_report(model: TableModel, table: Prepared, fitted: Fitted) -> None:
         return
     from mercer.report import Origin, write_report
 
-    origin = Origin(
-        table.reading.what,
-        "" if job.table == "-" else job.table,
-        command_text(click.get_current_context()),
-        tuple(note for note in (*table.notes, outcome.all_rows_words) if note),
-        tuple(warning.removeprefix(LEAKAGE) for warning in fitted.warned if warning.startswith(LEAKAGE)),
-    )
+    path, command = "" if job.table == "-" else job.table, command_text(click.get_current_context())
+    notes = tuple(note for note in (*table.notes, outcome.all_rows_words) if note)
+    leaks = tuple(warning.removeprefix(LEAKAGE) for warning in fitted.warned if warning.startswith(LEAKAGE))
+    origin = Origin(table.reading.what, path, command, notes, leaks)
     with show_activity("writing the report", quiet=job.quiet):
         write_report(
             model, table.features, table.y, job.report, origin=origin, groups=table.groups,
@@ -183,7 +177,7 @@ def run_explain(options: dict[str, Any]) -> None:
     """`mercer explain`."""
     job = Job.parse(options)
     with job.limits():
-        table = prepare(job)
+        table = Prepared(job)
         refuse_unsupported(table)
         say(f"{data_words(table)}\n\n{table.model} ({table.model_because}).")
         for warning in table.warned:
@@ -251,8 +245,7 @@ def run_lab(table: str | None, port: int, *, browser: bool, folder: str | None) 
 
     place = None if table is None else Path(table)
     if folder is not None:
-        if place is not None:
-            raise InputError("The page that --export writes cannot contain your own table. Remove TABLE or --export.")
+        refuse(place, "The page that --export writes cannot contain your own table. Remove TABLE or --export.")
         written = write_static(Path(folder))
         say(f"Wrote {', '.join(written)} to {folder}. Open index.html in a browser, or publish the folder.")
         return

@@ -22,7 +22,7 @@ from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
 from mercer.report.judging import held_out_of
 from mercer.report.refits import fold_refits, influences
-from mercer.report.subject import subject_of
+from mercer.report.subject import Subject
 from mercer.selection.outcome import WEIGHTED_WRONG, Outcome, doubt
 from mercer.tables import Column
 from mercer.text import beside, counted, legible, plain, text_table
@@ -189,7 +189,7 @@ def importance_words(whole: TableModel, table: Prepared) -> str:
     if hasattr(whole.model, "relevance"):
         importance = whole.model.relevance()
     elif hasattr(whole.model, "cv_predictions_"):
-        subject = subject_of(whole, table.features, table.y, target="", weights=table.weights, groups=table.groups)
+        subject = Subject(whole, table.features, table.y, target="", weights=table.weights, groups=table.groups)
         importance = {each.name: each.rise for each in influences(subject, fold_refits(subject))}
     else:
         return ""

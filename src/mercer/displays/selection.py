@@ -22,7 +22,7 @@ from mercer.displays.look import (
     larger,
     short_kernel,
 )
-from mercer.errors import InputError, refuse_if, sentence
+from mercer.errors import InputError, refuse, refuse_if, sentence
 from mercer.estimators.pipelines import split_pipeline
 from mercer.insight.spectrum import GramSpectrum
 
@@ -282,10 +282,8 @@ class SearchDisplay(Display):
         refuse_if(not hasattr(search, "kernels"), "The search of SearchDisplay", must_be, type(search).__name__)
         check_is_fitted(search, "table_")
         table = search.table_
-        if not hasattr(table, "mean"):
-            raise InputError(
-                "SearchDisplay needs all scores of a search, which model files do not hold. Fit the search again."
-            )
+        need = "all scores of a search, which model files do not hold. Fit the search again."
+        refuse(not hasattr(table, "mean"), f"SearchDisplay needs {need}")
         mean, error = table.mean.mean(axis=2), table.standard_error(search.folds_).mean(axis=2)
         best = np.unravel_index(np.nanargmax(mean), mean.shape)
         close = mean >= mean[best] - np.nan_to_num(error[best])

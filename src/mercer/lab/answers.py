@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array, Estimator, XLike
-from mercer.errors import InputError, MercerWarning
+from mercer.errors import InputError, MercerWarning, refuse
 from mercer.estimators import (
     KernelLogistic,
     KernelRegressor,
@@ -22,7 +22,7 @@ from mercer.estimators import (
 )
 from mercer.inference.influence import influence
 from mercer.kernels import Kernel
-from mercer.lab.questions import Answer, Question, read_kernel, read_points, read_question
+from mercer.lab.questions import Answer, Question, read_kernel, read_points
 from mercer.runtime import threads
 from mercer.solvers.newton import Task
 
@@ -67,13 +67,11 @@ quiet = Quiet()
 
 def fit(asked: dict[str, Any]) -> Answer:
     """Predictions with a band, errors in the sample and left out, degrees of freedom, and what each point changes."""
-    question = read_question(asked)
+    question = Question(asked)
     if question.loss != "squared":
         return _fit_loss(question)
-    return _fit_labels(question) if question.labels else _fit_numbers(question)
-
-
-def _fit_numbers(question: Question) -> Answer:
+    if question.labels:
+        return _fit_labels(question)
     model, at = _ridge(question), question.at
     told = _left_out(question, model) | {"training": _root(question.y - model.predict(question.X)), "curve": []}
     if len(at):
@@ -153,7 +151,7 @@ def _left_out(question: Question, model: KernelRidge) -> Answer:
 
 def without(asked: dict[str, Any]) -> Answer:
     """Predictions of the model without one point, from the factor of all."""
-    question, row = read_question(asked), asked.get("row")
+    question, row = Question(asked), asked.get("row")
     n = len(question.y)
     if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < n:
         raise InputError(f"row must be the number of a point, from 0 to {n - 1}.")
@@ -162,7 +160,7 @@ def without(asked: dict[str, Any]) -> Answer:
 
 def overview(asked: dict[str, Any]) -> Answer:
     """Error against alpha for this kernel, the eigenvalues of the kernel matrix, and the matrix as an image."""
-    question = read_question(asked)
+    question = Question(asked)
     K = question.kernel(question.X)
     keys = [] if question.words else [*question.X.T[::-1], *([question.y] if question.labels else [])]
     order = np.lexsort(keys) if keys else np.arange(len(K))
@@ -176,16 +174,15 @@ def overview(asked: dict[str, Any]) -> Answer:
 
 def surface(asked: dict[str, Any]) -> Answer:
     """Left-out errors for every alpha and widths around those of the kernel."""
-    question = read_question(asked)
+    question = Question(asked)
     kernels = around(question.kernel)
-    if len(kernels) == 1:
-        raise InputError("This kernel has no width, so there is no surface of errors.")
+    refuse(len(kernels) == 1, "This kernel has no width, so there is no surface of errors.")
     return {"factors": WIDTHS, "alphas": ALPHAS, "errors": errors_of(question, kernels)[1]}
 
 
-def draw_curves(asked: dict[str, Any]) -> Answer:
+def draws(asked: dict[str, Any]) -> Answer:
     """Curves of the same points with several sets of targets, from one factor."""
-    question, Y = read_question(asked), asked.get("draws")
+    question, Y = Question(asked), asked.get("draws")
     if not isinstance(Y, list) or not 1 <= len(Y) <= _MOST_DRAWS:
         raise InputError(f"draws must be at most {_MOST_DRAWS} lists of targets.")
     targets = [read_points({"x": asked["points"]["x"], "y": each})[1] for each in Y]
@@ -202,12 +199,7 @@ def kernel(asked: dict[str, Any]) -> Answer:
 
 
 ANSWERS: dict[str, Callable[[dict[str, Any]], Answer]] = {
-    "fit": fit,
-    "without": without,
-    "overview": overview,
-    "surface": surface,
-    "draws": draw_curves,
-    "kernel": kernel,
+    each.__name__: each for each in (fit, without, overview, surface, draws, kernel)
 }
 
 

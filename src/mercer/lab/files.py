@@ -6,9 +6,7 @@ import re
 import secrets
 import tempfile
 import threading
-from collections import OrderedDict
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,10 +15,10 @@ import numpy as np
 
 from mercer import models
 from mercer.data.rows import Array
-from mercer.errors import InputError, refuse_if, sentence
+from mercer.errors import InputError, refuse, refuse_if, sentence
 from mercer.lab.answers import estimator_of, fitted_model
 from mercer.lab.jobs import SearchJob
-from mercer.lab.questions import MOST_ROWS, Answer, Question, read_question
+from mercer.lab.questions import MOST_ROWS, Answer, Question
 from mercer.report import write_report
 from mercer.runtime import readable
 from mercer.runtime.disk import write_whole
@@ -48,7 +46,7 @@ _LARGEST_CELL = 1e100
 
 def export(what: str, asked: object, job: SearchJob | None, folder: Path | None = None) -> bytes:
     """The bytes of a file, which is written to `folder` for the moment if it must be one."""
-    question = read_question(asked)
+    question = Question(asked)
     if what == "python":
         return _python_lines(question)
     with tempfile.TemporaryDirectory(dir=folder) as inside:
@@ -66,8 +64,7 @@ def _write_report(question: Question, job: SearchJob | None, path: Path) -> None
     refuse_if(question.loss != "squared", "The loss of reports", "'squared'", repr(question.loss), way_out)
     if job is None or job.result is None:
         raise InputError("There is no report before a search is done. Run the search first.")
-    if job.question.words:
-        raise InputError("A report needs rows of numbers; these points are words.")
+    refuse(job.question.words, "A report needs rows of numbers; these points are words.")
     write_report(job.search, job.question.X, job.question.y, path, evaluation=job.nested, target="y")
 
 
@@ -131,7 +128,6 @@ def bundle_modules() -> str:
     return "\n".join(['"use strict";', "(() => {", "const remoteEngine = null;", *parts, "})();", ""])
 
 
-@dataclass(frozen=True, eq=False)
 class Upload:
     """The columns of numbers of a table, and those with two values.
 
@@ -147,10 +143,27 @@ class Upload:
         What was left out, and why.
     """
 
-    name: str
-    columns: dict[str, Array]
-    labels: dict[str, tuple[list[str], Array]]
-    notes: list[str]
+    def __init__(self, reading: Reading, name: str) -> None:
+        self.name, self.notes = name, list[str]()
+        self.columns: dict[str, Array] = {}
+        self.labels: dict[str, tuple[list[str], Array]] = {}
+        for each, cells in reading.columns.items():
+            values = np.where(cells.missing, np.nan, cells.values.astype(np.float64))[:_MOST_ROWS]
+            values = np.where(np.abs(values) <= _LARGEST_CELL, values, np.nan)
+            different = np.unique(values[np.isfinite(values)])
+            text = cells.family == "text"
+            if not text and len(different) > 1:
+                self.columns[each] = values
+            elif not text:
+                self.notes.append(f"Column {each!r} does not vary and is left out.")
+            if len(different) == 2:
+                texts = [cells.levels[int(place)] if text else f"{place:g}" for place in different]
+                signs = np.where(np.isfinite(values), np.where(values == different[1], 1.0, -1.0), np.nan)
+                self.labels[each] = texts, signs
+            elif text:
+                self.notes.append(f"Column {each!r} is text and is left out.")
+        few = not self.columns or len(self.columns | self.labels) < 2
+        refuse(few, f"{name} has too few columns of numbers: one to predict from and one to predict are needed.")
 
     def description(self) -> Answer:
         """What the page shows of it."""
@@ -171,14 +184,12 @@ class Upload:
         whole = np.flatnonzero(np.isfinite(table).all(axis=1) & np.isfinite(y))
         if len(whole) < len(y):
             notes.append(f"{len(y) - len(whole)} of {len(y)} rows have missing values and are left out.")
-        if len(whole) < 2:
-            raise InputError("Fewer than 2 rows have values in all of these columns.")
+        refuse(len(whole) < 2, "Fewer than 2 rows have values in all of these columns.")
         if len(whole) > MOST_ROWS:
             notes.append(f"A random sample of {MOST_ROWS} of {len(whole)} rows is shown.")
             whole = np.sort(np.random.default_rng(0).permutation(whole)[:MOST_ROWS])
         table, y = table[whole], y[whole]
-        if len(np.unique(y)) < 2:
-            raise InputError(f"Column {target!r} has only one value in these rows.")
+        refuse(len(np.unique(y)) < 2, f"Column {target!r} has only one value in these rows.")
         centre, spread = table.mean(axis=0), table.std(axis=0)
         spread = np.where(spread > 0, spread, 1.0)
         return {
@@ -195,8 +206,7 @@ class Upload:
     def _axes_and_target(self, axes: object, target: object) -> tuple[list[str], str]:
         if not isinstance(axes, list) or not 1 <= len(axes) <= 2 or not all(isinstance(each, str) for each in axes):
             raise InputError("Choose one or two columns.")
-        if target in axes or len(set(axes)) < len(axes):
-            raise InputError("Choose different columns.")
+        refuse(target in axes or len(set(axes)) < len(axes), "Choose different columns.")
         for each in axes:
             refuse_if(each not in self.columns, "An axis", "a column of numbers", repr(each)[:60])
         if not isinstance(target, str) or (target not in self.columns and target not in self.labels):
@@ -209,13 +219,12 @@ class Uploads:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
-        self._tables: OrderedDict[str, Upload] = OrderedDict()
-        self._lock, self._reading = threading.Lock(), threading.Lock()
+        self._tables: dict[str, Upload] = {}  # the oldest first
+        self._reading = threading.Lock()
 
     def read(self, raw: bytes, name: str) -> tuple[str, Upload]:
         """A table from the bytes of a file; they go through a file of our own, whatever the name says."""
-        if len(raw) > LARGEST:
-            raise InputError(f"A table must have at most {LARGEST // 10**6} MB; got {len(raw)} bytes.")
+        refuse(len(raw) > LARGEST, f"A table must have at most {LARGEST // 10**6} MB; got {len(raw)} bytes.")
         parquet = raw[:4] == b"PAR1"
         if not parquet:
             _refuse_text(raw)
@@ -229,12 +238,9 @@ class Uploads:
         with self._reading:
             if parquet or path.suffix == ".parquet":
                 _refuse_parquet(path)
-            reading = read_table(str(path))
-            upload, key = _upload(reading, name), secrets.token_hex(8)
-            del reading
-        with self._lock:
+            key, upload = secrets.token_hex(8), Upload(read_table(str(path)), name)
             while len(self._tables) >= _KEPT:
-                self._tables.popitem(last=False)
+                del self._tables[next(iter(self._tables))]
             self._tables[key] = upload
         return key, upload
 
@@ -278,9 +284,8 @@ def _refuse_parquet(path: Path) -> None:
             held = _bytes_at_most(file)
         except (ArrowException, OSError, ValueError):
             return  # the reader says what is wrong
-    if held > _MOST_BYTES:
-        most, got = readable(_MOST_BYTES), readable(held)
-        raise InputError(f"A table for this page may take at most {most} of memory; got {got}. Open a part of it.")
+    limit = f"A table for this page may take at most {readable(_MOST_BYTES)} of memory"
+    refuse(held > _MOST_BYTES, f"{limit}; got {readable(held)}. Open a part of it.")
 
 
 def _bytes_at_most(file: Any) -> int:
@@ -301,29 +306,4 @@ def _bytes_at_most(file: Any) -> int:
 def _refuse_size(columns: int, rows: int, cells: int) -> None:
     limits = (columns, _MOST_WIDE, "columns"), (rows, _MOST_LONG, "rows"), (cells, _MOST_CELLS, "cells")
     for count, most, what in limits:
-        if count > most:
-            raise InputError(f"A table for this page may have at most {most} {what}; got {count}. Open a part of it.")
-
-
-def _upload(reading: Reading, name: str) -> Upload:
-    columns: dict[str, Array] = {}
-    labels: dict[str, tuple[list[str], Array]] = {}
-    notes = []
-    for each, cells in reading.columns.items():
-        values = np.where(cells.missing, np.nan, cells.values.astype(np.float64))[:_MOST_ROWS]
-        values = np.where(np.abs(values) <= _LARGEST_CELL, values, np.nan)
-        different = np.unique(values[np.isfinite(values)])
-        text = cells.family == "text"
-        if not text and len(different) > 1:
-            columns[each] = values
-        elif not text:
-            notes.append(f"Column {each!r} does not vary and is left out.")
-        if len(different) == 2:
-            texts = [cells.levels[int(place)] if text else f"{place:g}" for place in different]
-            signs = np.where(np.isfinite(values), np.where(values == different[1], 1.0, -1.0), np.nan)
-            labels[each] = texts, signs
-        elif text:
-            notes.append(f"Column {each!r} is text and is left out.")
-    if not columns or len(set(columns) | set(labels)) < 2:
-        raise InputError(f"{name} has too few columns of numbers: one to predict from and one to predict are needed.")
-    return Upload(name, columns, labels, notes)
+        refuse(count > most, f"A table for this page may have at most {most} {what}; got {count}. Open a part of it.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from mercer.data.rows import Estimator
 from mercer.errors import InputError, MercerError
 from mercer.estimators.evaluation import nested_cross_validate
 from mercer.lab.answers import ALPHAS, WIDTHS, around, as_error, errors_of, quiet
-from mercer.lab.questions import Answer, Question, read_question
+from mercer.lab.questions import Answer, Question
 from mercer.runtime.progress import Listener, listening
 from mercer.text import round_numbers
 
@@ -27,7 +26,6 @@ class Stopped(MercerError):
     """The page does not want the result any more."""
 
 
-@dataclass(eq=False)
 class SearchJob:
     """A search with its nested cross-validation.
 
@@ -49,20 +47,17 @@ class SearchJob:
         Of that search.
     """
 
-    question: Question
-    told: str = "starting"
-    share: float = 0.0
-    result: Answer | None = None
-    error: str = ""
-    search: Estimator = None
-    nested: Any = None
-    stop: threading.Event = field(default_factory=threading.Event)
-    thread: threading.Thread | None = None
+    def __init__(self, asked: object) -> None:
+        self.question, self.told, self.share, self.error = Question(asked), "starting", 0.0, ""
+        self.result: Answer | None = None
+        self.search: Estimator = None
+        self.nested: Any = None
+        self.stop, self.thread = threading.Event(), threading.Thread(target=self.run, daemon=True)
 
     @property
     def running(self) -> bool:
         """True while the search runs."""
-        return self.thread is not None and self.thread.is_alive()
+        return self.thread.is_alive()
 
     def state(self) -> Answer:
         """What the page shows."""
@@ -135,14 +130,13 @@ class Jobs:
 
     def start(self, asked: object) -> str:
         """A new search; its name."""
-        job, name = SearchJob(read_question(asked)), secrets.token_hex(8)
+        job, name = SearchJob(asked), secrets.token_hex(8)
         with self._lock:
             if sum(each.running for each in self._jobs.values()) >= _RUNNING:
                 raise InputError(f"{_RUNNING} searches are running. Stop one of them, or wait.")
             while len(self._jobs) >= _KEPT:
                 oldest = next(key for key, each in self._jobs.items() if not each.running)
                 del self._jobs[oldest]
-            job.thread = threading.Thread(target=job.run, daemon=True)
             job.thread.start()
             self._jobs[name] = job
         return name
@@ -160,5 +154,4 @@ class Jobs:
             job.stop.set()
         end = time.monotonic() + _ENDING
         for job in self._jobs.values():
-            if job.thread is not None:
-                job.thread.join(timeout=max(0.0, end - time.monotonic()))
+            job.thread.join(timeout=max(0.0, end - time.monotonic()))

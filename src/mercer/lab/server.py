@@ -137,6 +137,8 @@ class Lab:
         Where uploads are for the moment in which they are read; None is the usual place of temporary files.
     """
 
+    thread: threading.Thread  # that serves it
+
     def __init__(self, token: str, table: Path | None = None, folder: Path | None = None) -> None:
         self.token, self.uploads, self.jobs = token, Uploads(folder), Jobs()
         self.opened = None if table is None else self.uploads.open(table, table.name)[0]
@@ -283,15 +285,15 @@ def running(lab: Lab, listening: socket.socket | None = None) -> Iterator[str]:
             app, http=Connection, log_level="critical", access_log=False, timeout_graceful_shutdown=1
         )
         server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [own]}, daemon=True)
-        thread.start()
-        while not server.started:
+        lab.thread = threading.Thread(target=server.run, kwargs={"sockets": [own]}, daemon=True)
+        lab.thread.start()
+        while lab.thread.is_alive() and not server.started:
             time.sleep(0.01)
         try:
             yield f"http://{LOOPBACK}:{port}/{lab.token}/"
         finally:
             server.should_exit = True
-            thread.join(timeout=10)
+            lab.thread.join(timeout=10)
             lab.jobs.close()
 
 
@@ -321,6 +323,8 @@ def serve(table: Path | None, port: int, *, browser: bool, say: Callable[[str], 
             say("Open this address in a browser on this machine. Ctrl-C ends the server.")
             if browser:
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-            while not ended.wait(1.0):  # in turns, since signals do not end a wait on every system
+            while lab.thread.is_alive() and not ended.wait(1.0):  # in turns: not every system ends a wait by signals
                 pass
+            if not ended.is_set():
+                raise MercerError("The server of the page ended by itself. Run mercer lab again.")
     say("Stopped.")

@@ -8,9 +8,9 @@ from typing import Any
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Estimator, PerRow, XLike, YLike
 from mercer.estimators.auto_members import refuse_extra
-from mercer.report.evaluation import evaluate_subject
+from mercer.report.evaluation import ModelEvaluation
 from mercer.report.facts import Origin
-from mercer.report.subject import subject_of
+from mercer.report.subject import Subject
 
 __all__ = ["Origin", "write_report"]
 
@@ -70,6 +70,6 @@ def write_report(
 
     place = check_path(path, "report")
     refuse_extra(model, "The report")
-    subject = subject_of(model, X, y, target=target, weights=sample_weight, groups=groups)
-    text = page(evaluate_subject(subject, evaluation, origin or Origin()))
+    subject = Subject(model, X, y, target=target, weights=sample_weight, groups=groups)
+    text = page(ModelEvaluation(subject, evaluation, origin or Origin()))
     write_whole(place, [text.encode("utf-8", "replace")], "report")

@@ -13,14 +13,15 @@ from sklearn.pipeline import Pipeline
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Estimator, PerRow, XLike, YLike
 from mercer.displays import EffectDisplay
-from mercer.errors import InputError, refuse_if
+from mercer.errors import InputError, refuse, refuse_if
+from mercer.estimators.auto_evaluation import some_rows
 from mercer.estimators.pipelines import Transformers, column_names, column_values, with_column
 from mercer.estimators.refitting import part_of
 from mercer.inference.changes import column_place
 from mercer.inference.effects import MarginalEffects, marginal_effects
 from mercer.inference.influence import Influence, influence
-from mercer.report.refits import Refit, fold_refits, of_all_rows, sample_rows
-from mercer.report.subject import AS_TRANSFORMED, Subject, is_known, subject_of
+from mercer.report.refits import Refit, fold_refits
+from mercer.report.subject import AS_TRANSFORMED, Subject, is_known
 from mercer.tables import Column
 from mercer.tables.columns import Scale
 from mercer.text import Shown, legible, plain
@@ -64,11 +65,8 @@ class ColumnEffect(Shown):
 
     def _columns(self) -> dict[str, list[Any]]:
         """Value by value."""
-        return {
-            self.column: self.values.tolist(),
-            "effect": self.effect.tolist(),
-            "standard error": self.standard_error.tolist(),
-        }
+        columns = {self.column: self.values, "effect": self.effect, "standard error": self.standard_error}
+        return {name: values.tolist() for name, values in columns.items()}
 
     def __str__(self) -> str:
         places = self.effect.argmin(), self.effect.argmax()
@@ -153,7 +151,7 @@ def column_effect(
     3.0
     """
     refuse_if(kind not in ("local", "average"), "kind of column_effect", "'local' or 'average'", repr(kind))
-    subject = subject_of(model, X, y, target=target, groups=groups)
+    subject = Subject(model, X, y, target=target, groups=groups)
     movable, number = _movable(subject, column), _number(subject, label)
     return _effect_along(subject, fold_refits(subject), movable, kind, number)
 
@@ -169,10 +167,9 @@ def _movable(subject: Subject, column: str | int) -> Movable:
         column = own.index(name) if name in own else name
     names = [each.name for each in subject.columns]
     place = column_place(column, names)
-    if place not in subject.feature_places:
-        raise InputError(f"Column {names[place]!r} is not used by the model: {subject.columns[place].why}.")
-    if subject.columns[place].kind == "text":
-        raise InputError(f"Column {names[place]!r} holds texts, which have no order and too many values to show.")
+    name, made = names[place], subject.columns[place]
+    refuse(place not in subject.feature_places, f"Column {name!r} is not used by the model: {made.why}.")
+    refuse(made.kind == "text", f"Column {name!r} holds texts, which have no order and too many values to show.")
     return _movable_encoded(subject, place)
 
 
@@ -286,12 +283,12 @@ def _raw(subject: Subject, transformers: Transformers, place: int) -> Movable:
 
 
 def _effect_along(subject: Subject, refits: list[Refit], movable: Movable, kind: str, label: int) -> ColumnEffect:
-    column, rows = movable.column, sample_rows(subject)
+    column, rows = movable.column, some_rows(len(subject.y))
     there = rows[movable.known[rows]]
     if len(there) < _FEWEST:
         raise InputError(f"Column {column.name!r} has fewer than {_FEWEST} known values. Choose another column.")
     moved = np.sort(np.random.default_rng(1).permutation(there)[:_ROWS])
-    models = [of_all_rows(subject), *refits]
+    models = [Refit(subject), *refits]
 
     def predict(lenders: Any) -> Array:
         Z = movable.put(moved, lenders)

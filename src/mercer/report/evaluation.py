@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,22 +11,21 @@ from typing import Any
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Estimator, PerRow, XLike, YLike
 from mercer.displays import SpectrumDisplay
-from mercer.inference.effects import MarginalEffects
-from mercer.inference.influence import Influence
+from mercer.estimators.auto_evaluation import some_rows
 from mercer.insight.intervals import Coverage
 from mercer.models.records import FileStamp
-from mercer.report.effects import ColumnEffect, average_effects, main_effects, row_influence
-from mercer.report.facts import CommitteeChoice, Data, Origin, SearchChoice, choice_of, data_of
-from mercer.report.judging import HeldOutFacts, LabelFacts, chosen_by, held_out_of, judge, labels_of, training_error
-from mercer.report.refits import ColumnImportance, coverages, fold_refits, influences, sample_rows
-from mercer.report.subject import Subject, subject_of
-from mercer.selection.outcome import Outcome
-from mercer.text import Shown, legible, number, percent, text_table
+from mercer.report.effects import average_effects, main_effects, row_influence
+from mercer.report.facts import CommitteeChoice, Data, Origin, SearchChoice
+from mercer.report.judging import LabelFacts, chosen_by, held_out_of, judge, training_error
+from mercer.report.refits import coverages, fold_refits, influences
+from mercer.report.subject import Subject
+from mercer.text import Brief, Shown, legible, number, percent, text_table
 
 
-@dataclass(frozen=True, eq=False)
-class SpectrumFact:
+class SpectrumFact(Brief):
     """Eigenvalues of the kernel on the rows, and the degrees of freedom that alpha leaves.
+
+    The kernel is that of the best candidate, or of the member with the largest weight; of many rows a sample is taken.
 
     Attributes
     ----------
@@ -41,25 +39,36 @@ class SpectrumFact:
         Whose kernel it is.
     """
 
-    display: SpectrumDisplay
-    degrees: float | None
-    rows: int
-    what: str
+    def __init__(self, subject: Subject) -> None:
+        from matplotlib.figure import Figure
+
+        model, rows = subject.model, some_rows(len(subject.y))
+        if subject.auto:
+            heaviest = max(model.members_, key=lambda member: member.weight)
+            kernel, alpha, self.what = heaviest.kernel, float(heaviest.alpha), heaviest.name
+        else:
+            kernel, alpha, self.what = model.best_kernel_, float(model.alpha_), "the best candidate"
+        Z, alphas, self.rows = subject.as_frame(subject.Z[rows]), [alpha] if alpha > 0 else [], len(rows)
+        self.display = SpectrumDisplay.from_kernel(kernel, Z, alphas=alphas, ax=Figure().subplots())
+        self.degrees = float(self.display.degrees[0]) if alphas else None
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """What it takes to do it again."""
+class Reproduction(Brief):
+    """What it takes to do it again: command, versions, seed and the digest of the data."""
 
-    command: str
-    versions: dict[str, str]
-    when: str
-    seed: str
-    digest: str
-    digest_of: str
+    def __init__(self, subject: Subject, origin: Origin) -> None:
+        stamp = FileStamp.now()
+        if origin.path and Path(origin.path).is_file():
+            with Path(origin.path).open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256")
+            self.digest_of = f"the file {origin.name or origin.path}"
+        else:
+            digest, self.digest_of = hashlib.sha256(subject.Z.tobytes()), "the rows as numbers, with their targets"
+            digest.update("\n".join(map(str, subject.y.tolist())).encode())
+        self.command, self.versions, self.when = origin.command, stamp.versions, stamp.when
+        self.seed, self.digest = str(subject.model.random_state), digest.hexdigest()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ModelEvaluation(Shown):
     """What is known about a fitted model; prints as a short text.
 
@@ -71,6 +80,12 @@ class ModelEvaluation(Shown):
         The table.
     outcome : Outcome
         Out-of-sample error with its standard error, the baseline, and predictions of rows held out.
+    error, standard_error : float
+        Out-of-sample error, or score, and its standard error.
+    baseline : float
+        Error of predicting the mean, or the most common label.
+    predictions : ndarray or None
+        Prediction of every row by a model that has not seen it.
     chosen_by, chosen_how : float, str
         The estimate that choosing itself gave, and what it is.
     training_error : float
@@ -87,6 +102,8 @@ class ModelEvaluation(Shown):
         How that was measured.
     influence : tuple of ColumnImportance
         Importance of each column, by permutation among rows held out; largest first.
+    importance : dict of str to float
+        By how much the error on unseen rows rises when a column is permuted, largest first.
     tried_on, parts : int
         Rows that importance and coverage were measured on, and in how many folds.
     effects : tuple of ColumnEffect
@@ -99,64 +116,39 @@ class ModelEvaluation(Shown):
         Coverage and mean width of 90 % intervals in thirds of the rows, smallest predictions first; empty for few rows.
     """
 
-    subject: Subject
-    data: Data
-    outcome: Outcome
-    chosen_by: float
-    chosen_how: str
-    training_error: float
-    choice: SearchChoice | CommitteeChoice
-    held: HeldOutFacts | None
-    labels: LabelFacts | None
-    coverage: tuple[Coverage, ...]
-    coverage_how: str
-    influence: tuple[ColumnImportance, ...]
-    tried_on: int
-    parts: int
-    effects: tuple[ColumnEffect, ...] = ()
-    averages: MarginalEffects | None = None
-    single_rows: Influence | None = None
-    coverage_by_size: tuple[Coverage, ...] = ()
-
-    @property
-    def error(self) -> float:
-        """Out-of-sample error, or score."""
-        return float(self.outcome.error)
-
-    @property
-    def standard_error(self) -> float:
-        """Standard error of `error`."""
-        return float(self.outcome.error_standard_error)
-
-    @property
-    def baseline(self) -> float:
-        """Error of predicting the mean, or the most common label."""
-        return float(self.outcome.baseline)
-
-    @property
-    def predictions(self) -> Any:
-        """Prediction of every row by a model that has not seen it."""
-        return self.outcome.predicted
+    def __init__(self, subject: Subject, result: Any, origin: Origin) -> None:
+        self.subject, self.outcome = subject, judge(subject, result)
+        refits, outcome = fold_refits(subject), self.outcome
+        self.error, self.standard_error = float(outcome.error), float(outcome.error_standard_error)
+        self.baseline, self.predictions = float(outcome.baseline), outcome.predicted
+        self.coverage, self.coverage_by_size, self.coverage_how = coverages(subject, refits, outcome)
+        self.influence = tuple(influences(subject, refits)) if refits else ()
+        self.importance = {each.name: each.rise for each in self.influence}
+        important = [each.name for each in self.influence if each.margin > 0]
+        self.chosen_by, self.chosen_how = chosen_by(subject, outcome)
+        self.training_error = training_error(subject, outcome)
+        self.choice = CommitteeChoice(subject) if subject.auto else SearchChoice(subject.model, outcome)
+        self.held = held_out_of(subject.y, outcome)
+        self.labels = LabelFacts(subject, outcome) if subject.classifier else None
+        self.tried_on, self.parts = sum(len(each.test) for each in refits), len(refits)
+        self.effects = tuple(main_effects(subject, refits, important))
+        self.averages, self.single_rows = average_effects(subject), row_influence(subject)
+        self.data = Data(subject, origin)
 
     @property
     def optimism(self) -> float:
         """How much better the estimate of choosing is than the out-of-sample error; negative where it is worse."""
-        return (self.error - self.chosen_by) * (1 if self.outcome.measure.smaller_is_better else -1)
-
-    @property
-    def importance(self) -> dict[str, float]:
-        """By how much the error on unseen rows rises when a column is permuted, largest first."""
-        return {each.name: each.rise for each in self.influence}
+        return (float(self.outcome.error) - self.chosen_by) * (1 if self.outcome.measure.smaller_is_better else -1)
 
     @cached_property
     def spectrum(self) -> SpectrumFact | None:
         """Eigenvalues of the kernel on the rows."""
-        return spectrum_of(self.subject)
+        return SpectrumFact(self.subject) if self.subject.Z.shape[1] else None
 
     @cached_property
     def reproduction(self) -> Reproduction:
         """What it takes to fit the model again."""
-        return reproduction_of(self.subject, self.data.origin)
+        return Reproduction(self.subject, self.data.origin)
 
     @property
     def nine_in_ten(self) -> Coverage | None:
@@ -243,52 +235,5 @@ def evaluate(
     >>> result.error < 0.3 * result.baseline, list(result.importance)
     (True, ['x1', 'x2'])
     """
-    subject = subject_of(model, X, y, target=target, weights=sample_weight, groups=groups)
-    return evaluate_subject(subject, evaluation, Origin())
-
-
-def evaluate_subject(subject: Subject, result: Any, origin: Origin) -> ModelEvaluation:
-    """The evaluation of a model and its rows."""
-    outcome = judge(subject, result)
-    refits = fold_refits(subject)
-    found, by_size, how = coverages(subject, refits, outcome)
-    ranked = influences(subject, refits) if refits else []
-    important = [each.name for each in ranked if each.margin > 0]
-    naive, chosen_how = chosen_by(subject, outcome)
-    training, choice = training_error(subject, outcome), choice_of(subject, outcome)
-    held, labels = held_out_of(subject.y, outcome), labels_of(subject, outcome) if subject.classifier else None
-    tried_on, effects = sum(len(each.test) for each in refits), tuple(main_effects(subject, refits, important))
-    rows = average_effects(subject), row_influence(subject), tuple(by_size)
-    columns = tuple(found), how, tuple(ranked), tried_on, len(refits), effects, *rows
-    data = data_of(subject, origin)
-    return ModelEvaluation(subject, data, outcome, naive, chosen_how, training, choice, held, labels, *columns)
-
-
-def spectrum_of(subject: Subject) -> SpectrumFact | None:
-    """The spectrum of the best candidate, or of the member with the largest weight; on a sample of many rows."""
-    if not subject.Z.shape[1]:
-        return None
-    from matplotlib.figure import Figure
-
-    model, rows = subject.model, sample_rows(subject)
-    if subject.auto:
-        heaviest = max(model.members_, key=lambda member: member.weight)
-        kernel, alpha, what = heaviest.kernel, float(heaviest.alpha), heaviest.name
-    else:
-        kernel, alpha, what = model.best_kernel_, float(model.alpha_), "the best candidate"
-    Z, alphas = subject.as_frame(subject.Z[rows]), [alpha] if alpha > 0 else []
-    display = SpectrumDisplay.from_kernel(kernel, Z, alphas=alphas, ax=Figure().subplots())
-    return SpectrumFact(display, float(display.degrees[0]) if alphas else None, len(rows), what)
-
-
-def reproduction_of(subject: Subject, origin: Origin) -> Reproduction:
-    """Command, versions, seed and the digest of the data."""
-    stamp = FileStamp.now()
-    if origin.path and Path(origin.path).is_file():
-        with Path(origin.path).open("rb") as file:
-            digest, of = hashlib.file_digest(file, "sha256"), f"the file {origin.name or origin.path}"
-    else:
-        digest, of = hashlib.sha256(subject.Z.tobytes()), "the rows as numbers, with their targets"
-        digest.update("\n".join(map(str, subject.y.tolist())).encode())
-    seed = str(subject.model.random_state)
-    return Reproduction(origin.command, stamp.versions, stamp.when, seed, digest.hexdigest(), of)
+    subject = Subject(model, X, y, target=target, weights=sample_weight, groups=groups)
+    return ModelEvaluation(subject, evaluation, Origin())

@@ -16,7 +16,7 @@ from mercer.selection.ladders import edges_in_words
 from mercer.selection.outcome import Outcome
 from mercer.selection.table import SearchTable
 from mercer.tables import Column
-from mercer.text import counted, legible, listed, number
+from mercer.text import Brief, counted, legible, listed, number
 from mercer.tuning.committee import Member
 
 _SHOWN = 6  # candidates in the table
@@ -48,22 +48,18 @@ class Origin:
     leaks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ColumnFact:
-    """How one column was used."""
+class ColumnFact(Brief):
+    """How one column, which became the columns Z, was used."""
 
-    name: str
-    kind: str
-    used: bool
-    missing: int
-    becomes: int
-    holds: str
-    why: str
-    extreme: float = 0.0
+    def __init__(self, column: Column, Z: Array) -> None:
+        self.name, self.kind, self.missing, self.why = column.name, column.kind, column.missing, column.why
+        self.becomes, self.holds, self.extreme = len(column.outputs), _holds(column), 0.0
+        self.used = self.becomes > 0
+        if column.kind == "number" and Z.shape[1] and (spread := float(Z[:, 0].std())):
+            self.extreme = float(np.abs(Z[:, 0] - Z[:, 0].mean()).max()) / spread
 
 
-@dataclass(frozen=True, eq=False)
-class Data:
+class Data(Brief):
     """The table.
 
     Attributes
@@ -80,41 +76,20 @@ class Data:
         Smallest, mean, largest and standard deviation of the target.
     counts : tuple of (str, int)
         Labels of the target, the most common first.
+    feature_count : int
+        How many columns are learned from.
     """
 
-    rows: int
-    missing: int
-    copies: int
-    columns: tuple[ColumnFact, ...]
-    ignored: tuple[str, ...]
-    target: str
-    numbers: tuple[float, float, float, float] | None
-    counts: tuple[tuple[str, int], ...]
-    origin: Origin
-
-    @property
-    def feature_count(self) -> int:
-        """How many columns are learned from."""
-        return sum(column.used for column in self.columns)
-
-
-def data_of(subject: Subject, origin: Origin) -> Data:
-    """The table as it was used."""
-    y, Z, labels = subject.y, subject.Z, subject.classifier
-    numbers = None if labels else (float(y.min()), float(y.mean()), float(y.max()), float(y.std()))
-    counts = tuple(Counter(map(str, np.sort(y))).most_common()) if labels else ()
-    columns = tuple(_column_fact(column, Z[:, subject.place == k]) for k, column in enumerate(subject.columns))
-    copies = len(y) - len(np.unique(Z, axis=0)) if Z.shape[1] else 0
-    missing = sum(column.missing for column in columns)
-    return Data(len(y), missing, copies, columns, subject.ignored, subject.target, numbers, counts, origin)
-
-
-def _column_fact(column: Column, Z: Array) -> ColumnFact:
-    extreme, count = 0.0, len(column.outputs)
-    if column.kind == "number" and Z.shape[1] and (spread := float(Z[:, 0].std())):
-        extreme = float(np.abs(Z[:, 0] - Z[:, 0].mean()).max()) / spread
-    holds = _holds(column)
-    return ColumnFact(column.name, column.kind, count > 0, column.missing, count, holds, column.why, extreme)
+    def __init__(self, subject: Subject, origin: Origin) -> None:
+        y, Z, labels = subject.y, subject.Z, subject.classifier
+        columns = (ColumnFact(column, Z[:, subject.place == k]) for k, column in enumerate(subject.columns))
+        self.columns, self.rows = tuple(columns), len(y)
+        self.missing = sum(column.missing for column in self.columns)
+        self.feature_count = sum(column.used for column in self.columns)
+        self.copies = len(y) - len(np.unique(Z, axis=0)) if Z.shape[1] else 0
+        self.ignored, self.target, self.origin = subject.ignored, subject.target, origin
+        self.numbers = None if labels else (float(y.min()), float(y.mean()), float(y.max()), float(y.std()))
+        self.counts = tuple(Counter(map(str, np.sort(y))).most_common()) if labels else ()
 
 
 def _holds(column: Column) -> str:
@@ -127,19 +102,7 @@ def _holds(column: Column) -> str:
     return counted(levels, "level") if levels else ""
 
 
-@dataclass(frozen=True)
-class RankedCandidate:
-    """One kernel and alpha, and what it scored."""
-
-    kernel: str
-    alpha: str
-    score: float
-    standard_error: float
-    chosen: bool
-
-
-@dataclass(frozen=True, eq=False)
-class SearchChoice:
+class SearchChoice(Brief):
     """The best candidate of a search.
 
     Attributes
@@ -150,8 +113,8 @@ class SearchChoice:
         How many of each were tried.
     scoring, folds, rule : str
         How they were compared.
-    best : tuple of RankedCandidate
-        Those that scored best, with the best candidate.
+    best : tuple of dict
+        Kernel, alpha, score and standard error of those that scored best, and which of them was chosen.
     close : int
         How many are within one standard error of the best.
     edges : tuple of str
@@ -166,24 +129,22 @@ class SearchChoice:
         For its picture; None where its table was not kept.
     """
 
-    kernel: str
-    alpha: str
-    kernels: int
-    alphas: int
-    scoring: str
-    folds: str
-    rule: str
-    best: tuple[RankedCandidate, ...]
-    close: int
-    edges: tuple[str, ...]
-    agreed: tuple[int, int]
-    families: tuple[tuple[str, int], ...]
-    digits: float
-    search: Estimator
+    def __init__(self, model: Estimator, outcome: Outcome) -> None:
+        table, chosen = model.table_, outcome.chosen
+        kept = isinstance(table, SearchTable)  # a file keeps the text of it alone
+        self.kernel, self.alpha = legible(repr(model.best_kernel_), _LETTERS), f"{model.alpha_:.3g}"
+        self.kernels, self.alphas = len(model.kernels_), len(model.alphas_)
+        self.scoring, self.folds, self.rule = outcome.scoring, model.folds_.label, model.rule
+        self.best, self.close = _best(model) if kept else ((), 0)
+        self.edges = tuple(edges_in_words(table, model.choice_, model.folds_, model.own_ladders())) if kept else ()
+        same = (repr(each["kernel"]) == repr(model.best_kernel_) and each["alpha"] == model.alpha_ for each in chosen)
+        self.agreed = sum(same), len(chosen)
+        self.families = tuple(Counter(type(each["kernel"]).__name__ for each in chosen).most_common())
+        self.digits = float(model.digits_)
+        self.search = model if kept and self.kernels * self.alphas > 1 else None
 
 
-@dataclass(frozen=True)
-class CommitteeChoice:
+class CommitteeChoice(Brief):
     """The committee of an automatic model.
 
     Attributes
@@ -200,23 +161,13 @@ class CommitteeChoice:
         A sentence about the loss, empty for squared errors; what the errors of members are.
     """
 
-    members: tuple[Member, ...]
-    how: str
-    tuned_on: int
-    digits: float
-    loss: str
-    error: str
-
-
-def choice_of(subject: Subject, outcome: Outcome) -> SearchChoice | CommitteeChoice:
-    """The choice that the model stands for."""
-    if not subject.auto:
-        return _search(subject.model, outcome)
-    model, unit = subject.model, subject.model.unit()
-    tried, tuned_on = model.committee_.tried, model.committee_.tuned_on
-    members = tuple(replace(m, error=m.error * unit, bounds=_bound_names(m.bounds, subject)) for m in tried)
-    digits = min(map(correct_digits, model.models_))
-    return CommitteeChoice(members, model.how_judged(), tuned_on, digits, model.loss_words, model.error_title())
+    def __init__(self, subject: Subject) -> None:
+        model, unit = subject.model, subject.model.unit()
+        tried, self.tuned_on = model.committee_.tried, model.committee_.tuned_on
+        members = (replace(m, error=m.error * unit, bounds=_bound_names(m.bounds, subject)) for m in tried)
+        self.members: tuple[Member, ...] = tuple(members)
+        self.how, self.loss, self.error = model.how_judged(), model.loss_words, model.error_title()
+        self.digits = min(map(correct_digits, model.models_))
 
 
 def _bound_names(bounds: list[str], subject: Subject) -> list[str]:
@@ -232,22 +183,8 @@ def _bound_names(bounds: list[str], subject: Subject) -> list[str]:
     return [*whole, *(f"{name} of {listed(list(dict.fromkeys(own)))}" for name, own in owners.items())]
 
 
-def _search(model: Estimator, outcome: Outcome) -> SearchChoice:
-    table, chosen, counts = model.table_, outcome.chosen, (len(model.kernels_), len(model.alphas_))
-    kept = isinstance(table, SearchTable)  # a file keeps the text of it alone
-    same = sum(repr(each["kernel"]) == repr(model.best_kernel_) and each["alpha"] == model.alpha_ for each in chosen)
-    families = tuple(Counter(type(each["kernel"]).__name__ for each in chosen).most_common())
-    edges = tuple(edges_in_words(table, model.choice_, model.folds_, model.own_ladders())) if kept else ()
-    best, close = _best(model) if kept else ((), 0)
-    how = outcome.scoring, model.folds_.label, model.rule
-    search = model if kept and counts != (1, 1) else None
-    kernel, alpha = legible(repr(model.best_kernel_), _LETTERS), f"{model.alpha_:.3g}"
-    digits = float(model.digits_)
-    return SearchChoice(kernel, alpha, *counts, *how, best, close, edges, (same, len(chosen)), families, digits, search)
-
-
-def _best(model: Estimator) -> tuple[tuple[RankedCandidate, ...], int]:
-    """The best candidates and the best candidate, and how many are as good within one standard error."""
+def _best(model: Estimator) -> tuple[tuple[dict[str, object], ...], int]:
+    """The best candidates with the chosen one, and how many are as good within one standard error."""
     table, choice = model.table_, model.choice_
     mean, error = (each.mean(axis=2).ravel() for each in (table.mean, table.standard_error(model.folds_)))
     worth = np.where(np.isnan(mean), -np.inf, mean)
@@ -255,9 +192,7 @@ def _best(model: Estimator) -> tuple[tuple[RankedCandidate, ...], int]:
     winner = choice.kernel * len(table.alphas) + choice.alphas[0]
     shown = order[:_SHOWN] if winner in order[:_SHOWN] else [*order[: _SHOWN - 1], winner]
     texts, alphas = [legible(repr(each), _LETTERS) for each in table.kernels], [f"{a:.3g}" for a in table.alphas]
-    names = list(product(texts, alphas))
-    scores = zip(mean[shown].tolist(), error[shown].tolist(), strict=True)
-    best = [
-        RankedCandidate(names[i][0], names[i][1], *score, i == winner) for i, score in zip(shown, scores, strict=True)
-    ]
-    return tuple(best), int(np.sum(worth >= worth[order[0]] - np.nan_to_num(error[order[0]])))
+    names, header = list(product(texts, alphas)), ("kernel", "alpha", "score", "standard_error", "chosen")
+    cells = ((*names[i], float(mean[i]), float(error[i]), i == winner) for i in shown)
+    best = tuple(dict(zip(header, row, strict=True)) for row in cells)
+    return best, int(np.sum(worth >= worth[order[0]] - np.nan_to_num(error[order[0]])))

@@ -19,11 +19,12 @@ from sklearn.metrics import (
 )
 
 from mercer.data.rows import Array, Estimator
-from mercer.errors import IllConditionedWarning, InputError, refuse_if
+from mercer.errors import IllConditionedWarning, refuse, refuse_if
 from mercer.estimators.auto_classifier import wrong_measure
 from mercer.estimators.evaluation import nested_cross_validate
 from mercer.report.subject import Subject
 from mercer.selection.outcome import ROOT_MEAN_SQUARE, Outcome
+from mercer.text import Brief
 
 _FOLDS = 10  # of the outer loop around a search that left single rows out
 _MOST_FOLDS = 20  # of a search, to be the outer folds as well: every pair of them is left out
@@ -98,11 +99,9 @@ def chosen_by(subject: Subject, outcome: Outcome) -> tuple[float, str]:
 def _nested_here(subject: Subject) -> Outcome:
     """Nested cross-validation on the folds of the search if they can be outer folds, otherwise on ten."""
     model, folds, groups = subject.model, subject.model.folds_, subject.groups
-    if not folds.partition:
-        raise InputError(
-            "evaluation= is required when the folds of the search overlap or do not cover all rows; the folds are "
-            f"{folds.label}. Pass evaluation=nested_cross_validate(search, X, y, cv=5)."
-        )
+    need = "evaluation= is required when the folds of the search overlap or do not cover all rows"
+    way_out = "Pass evaluation=nested_cross_validate(search, X, y, cv=5)."
+    refuse(not folds.partition, f"{need}; the folds are {folds.label}. {way_out}")
     most = len(subject.y) if groups is None else len(np.unique(groups))
     how: dict[str, Any] = {"cv": min(_FOLDS, most), "random_state": 0 if groups is None else None}
     if 3 <= len(folds.repeats[0]) <= _MOST_FOLDS and not hasattr(model.cv, "__next__"):
@@ -112,9 +111,12 @@ def _nested_here(subject: Subject) -> Outcome:
         return nested_cross_validate(*whole, subject.y, sample_weight=subject.weights, groups=groups, **how)
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOutFacts:
+class HeldOutFacts(Brief):
     """Targets, what was predicted of them unseen, and the residuals that stand out.
+
+    Residuals are scaled to the root mean squared error that is told, which is corrected to that of a model of all rows.
+    A residual stands out if it is more than eight times as far from the median as half of them are; of bell-shaped
+    ones that is more than five standard deviations.
 
     Attributes
     ----------
@@ -130,39 +132,27 @@ class HeldOutFacts:
         Places in the arrays, the largest residual first.
     """
 
-    rows: Array
-    observed: Array
-    predicted: Array
-    half: float
-    most: float
-    explained: float
-    outliers: tuple[int, ...]
+    def __init__(self, y: Array, outcome: Outcome) -> None:
+        predicted = np.asarray(outcome.predicted)
+        self.rows = np.flatnonzero(np.isfinite(predicted))
+        self.observed, self.predicted = y[self.rows], predicted[self.rows]
+        residual = self.observed - self.predicted
+        size = float(np.sqrt(np.mean(residual**2)))
+        if outcome.measure.name == ROOT_MEAN_SQUARE.name and size > 0:
+            residual = residual * (outcome.error / size)
+        self.half, self.most = np.quantile(np.abs(residual), [0.5, 0.9]).tolist()
+        total = float(np.sum((self.observed - self.observed.mean()) ** 2))
+        self.explained = 1.0 - float(np.sum(residual**2)) / total if total else 0.0
+        off = np.abs(residual - np.median(residual))
+        middle, order = np.median(off), np.argsort(-off, kind="stable")
+        self.outliers = tuple((order[off[order] > 8.0 * middle] if middle else order[:0]).tolist())
 
 
 def held_out_of(y: Array, outcome: Outcome) -> HeldOutFacts | None:
-    """Predictions of unseen rows beside what was observed; None for labels, and where none was kept.
-
-    Residuals are scaled to the root mean squared error that is told, which is corrected to that of a model of all rows.
-
-    A residual stands out if it is more than eight times as far from the median as half of them are; of bell-shaped
-    ones that is more than five standard deviations.
-    """
+    """Predictions of unseen rows beside what was observed; None for labels, and where none was kept."""
     predicted = outcome.predicted
-    if predicted is None or predicted.dtype.kind != "f" or y.dtype.kind != "f" or not np.isfinite(predicted).any():
-        return None
-    rows = np.flatnonzero(np.isfinite(predicted))
-    observed, said = y[rows], predicted[rows]
-    residual = observed - said
-    size = float(np.sqrt(np.mean(residual**2)))
-    if outcome.measure.name == ROOT_MEAN_SQUARE.name and size > 0:
-        residual = residual * (outcome.error / size)
-    half, most = np.quantile(np.abs(residual), [0.5, 0.9]).tolist()
-    total = float(np.sum((observed - observed.mean()) ** 2))
-    explained = 1.0 - float(np.sum(residual**2)) / total if total else 0.0
-    off = np.abs(residual - np.median(residual))
-    middle, order = np.median(off), np.argsort(-off, kind="stable")
-    outliers = order[off[order] > 8.0 * middle] if middle else order[:0]
-    return HeldOutFacts(rows, observed, said, half, most, explained, tuple(outliers.tolist()))
+    known = predicted is not None and predicted.dtype.kind == y.dtype.kind == "f" and np.isfinite(predicted).any()
+    return HeldOutFacts(y, outcome) if known else None
 
 
 @dataclass(frozen=True)
@@ -175,31 +165,45 @@ class LabelFact:
     right: float
 
 
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """How sure it was against how often it was right.
+class Calibration(Brief):
+    """How sure it was against how often it was right, in bins of about equally many rows.
 
     Attributes
     ----------
     of : str
-        What the probability is of: a label, or the label that was said.
+        What the probability is of: the second of two labels, or the predicted label.
     said, seen : ndarray of shape (bins,)
         Mean probability, and share of rows for which it came true.
     rows : ndarray of int
         Rows of each bin.
     gap : float
         Mean distance of the two, weighted by rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.report.judging import Calibration
+    >>> sure = np.array([[0.8, 0.2]] * 10 + [[0.2, 0.8]] * 10)
+    >>> came = np.array([0] * 8 + [1] * 2 + [1] * 8 + [0] * 2)
+    >>> found = Calibration(sure, came, ["no", "yes"])
+    >>> found.of, found.said.round(3).tolist(), found.seen.tolist()
+    ('yes', [0.2, 0.8], [0.2, 0.8])
     """
 
-    of: str
-    said: Array
-    seen: Array
-    rows: Array
-    gap: float
+    def __init__(self, probabilities: Array, numbers: Array, names: list[str]) -> None:
+        self.of, sure = "the predicted label", probabilities.max(axis=1)
+        right = probabilities.argmax(axis=1) == numbers
+        if probabilities.shape[1] == 2:
+            self.of, sure, right = names[1], probabilities[:, 1], numbers == 1
+        bins = int(np.clip(len(sure) // 10, 1, _BINS))
+        self.seen, self.said = calibration_curve(right, sure, n_bins=bins, strategy="quantile", pos_label=True)
+        edges = np.percentile(sure, 100 * np.linspace(0, 1, bins + 1)[1:-1])  # as in calibration_curve
+        rows = np.bincount(np.searchsorted(edges, sure), minlength=bins)
+        self.rows = rows[rows > 0]  # equal probabilities are in one bin, so others may be empty
+        self.gap = float(np.average(np.abs(self.said - self.seen), weights=self.rows))
 
 
-@dataclass(frozen=True, eq=False)
-class LabelCurve:
+class LabelCurve(Brief):
     """How well held-out probabilities rank the rows of one label before the others.
 
     Attributes
@@ -218,28 +222,35 @@ class LabelCurve:
         Of rows with this label: the precision of guessing.
     """
 
-    label: str
-    false: Array
-    found: Array
-    area: float
-    recall: Array
-    precision: Array
-    average_precision: float
-    share: float
+    def __init__(self, label: str, sure: Array, right: Array) -> None:
+        self.label, self.share = label, float(np.mean(right))
+        self.false, self.found, _ = roc_curve(right, sure)
+        self.precision, self.recall, _ = precision_recall_curve(right, sure)
+        self.area = float(roc_auc_score(right, sure))
+        self.average_precision = float(average_precision_score(right, sure))
 
 
-@dataclass(frozen=True)
-class ThresholdFact:
-    """From which probability to say a label that costs `cost` false alarms to miss, and the errors that are left."""
+class ThresholdFact(Brief):
+    """From which probability to say a label that costs `cost` false alarms to miss, and the errors that are left.
 
-    cost: int
-    threshold: float
-    missed: int
-    alarms: int
+    If a miss costs c false alarms, saying the label costs less than not saying it where c p > 1 - p.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.report.judging import ThresholdFact
+    >>> found = [ThresholdFact(cost, np.array([0.1, 0.4, 0.9]), np.array([False, True, True])) for cost in (1, 2)]
+    >>> [(each.cost, each.missed, each.alarms) for each in found]
+    [(1, 1, 0), (2, 0, 0)]
+    """
+
+    def __init__(self, cost: int, sure: Array, right: Array) -> None:
+        alarm = sure * (1 + cost) > 1.0
+        self.cost, self.threshold = cost, 1.0 / (1.0 + cost)
+        self.missed, self.alarms = int(np.sum(right & ~alarm)), int(np.sum(~right & alarm))
 
 
-@dataclass(frozen=True, eq=False)
-class LabelFacts:
+class LabelFacts(Brief):
     """Right and wrong labels of unseen rows.
 
     Attributes
@@ -258,60 +269,23 @@ class LabelFacts:
         Of two labels, by the cost of missing the second.
     """
 
-    names: tuple[str, ...]
-    matrix: Array
-    each: tuple[LabelFact, ...]
-    calibration: Calibration
-    curves: tuple[LabelCurve, ...] = ()
-    thresholds: tuple[ThresholdFact, ...] = ()
-
-
-def labels_of(subject: Subject, outcome: Outcome) -> LabelFacts:
-    """Predicted against observed labels of held-out rows."""
-    said = np.asarray(outcome.predicted, dtype=object)
-    there = np.array([cell is not None for cell in said], dtype=bool)
-    classes = subject.model.classes_
-    observed, predicted = subject.y[there], np.asarray(said[there].tolist(), dtype=classes.dtype)
-    whole = confusion_matrix(observed, predicted, labels=classes)
-    right, found, _, rows = precision_recall_fscore_support(
-        observed, predicted, labels=classes, average=None, zero_division=np.nan
-    )
-    order = np.argsort(-rows, kind="stable")
-    each = tuple(LabelFact(str(classes[k]), int(rows[k]), float(found[k]), float(right[k])) for k in order)
-    names, matrix = _pool_rare_labels([str(label) for label in classes], whole, order)
-    probabilities, numbers = held_out_probabilities(subject.model, subject.y)
-    calibrated = calibration_of(probabilities, numbers, [str(label) for label in classes])
-    shown = [1] if len(classes) == 2 else [int(k) for k in order[:_CURVES]]
-    curves = [_curve(str(classes[k]), probabilities[:, k], numbers == k) for k in shown if 0 < rows[k] < rows.sum()]
-    thresholds = thresholds_of(probabilities[:, 1], numbers == 1) if len(classes) == 2 else ()
-    return LabelFacts(names, matrix, each, calibrated, tuple(curves), thresholds)
-
-
-def _curve(label: str, sure: Array, right: Array) -> LabelCurve:
-    false, found, _ = roc_curve(right, sure)
-    precision, recall, _ = precision_recall_curve(right, sure)
-    area, mean = float(roc_auc_score(right, sure)), float(average_precision_score(right, sure))
-    return LabelCurve(label, false, found, area, recall, precision, mean, float(np.mean(right)))
-
-
-def thresholds_of(sure: Array, right: Array) -> tuple[ThresholdFact, ...]:
-    """For some costs of missing a label, the probability from which saying it costs least, and errors on held-out rows.
-
-    If a miss costs c false alarms, saying the label costs less than not saying it where c p > 1 - p.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.report.judging import thresholds_of
-    >>> found = thresholds_of(np.array([0.1, 0.4, 0.9]), np.array([False, True, True]))
-    >>> [(each.cost, each.missed, each.alarms) for each in found[:2]]
-    [(1, 1, 0), (2, 0, 0)]
-    """
-    above = {cost: sure * (1 + cost) > 1.0 for cost in _COSTS}
-    return tuple(
-        ThresholdFact(cost, 1.0 / (1.0 + cost), int(np.sum(right & ~alarm)), int(np.sum(~right & alarm)))
-        for cost, alarm in above.items()
-    )
+    def __init__(self, subject: Subject, outcome: Outcome) -> None:
+        said, classes = np.asarray(outcome.predicted, dtype=object), subject.model.classes_
+        there = np.array([cell is not None for cell in said], dtype=bool)
+        observed, predicted = subject.y[there], np.asarray(said[there].tolist(), dtype=classes.dtype)
+        whole = confusion_matrix(observed, predicted, labels=classes)
+        right, found, _, rows = precision_recall_fscore_support(
+            observed, predicted, labels=classes, average=None, zero_division=np.nan
+        )
+        names, order = [str(label) for label in classes], np.argsort(-rows, kind="stable")
+        self.each = tuple(LabelFact(names[k], int(rows[k]), float(found[k]), float(right[k])) for k in order)
+        self.names, self.matrix = _pool_rare_labels(names, whole, order)
+        probabilities, numbers = held_out_probabilities(subject.model, subject.y)
+        self.calibration = Calibration(probabilities, numbers, names)
+        shown = [k for k in ([1] if len(classes) == 2 else order[:_CURVES]) if 0 < rows[k] < rows.sum()]
+        self.curves = tuple(LabelCurve(names[k], probabilities[:, k], numbers == k) for k in shown)
+        costs = _COSTS if len(classes) == 2 else ()
+        self.thresholds = tuple(ThresholdFact(cost, probabilities[:, 1], numbers == 1) for cost in costs)
 
 
 def _pool_rare_labels(names: list[str], matrix: Array, order: Array) -> tuple[tuple[str, ...], Array]:
@@ -336,27 +310,3 @@ def held_out_probabilities(model: Estimator, y: Array) -> tuple[Array, Array]:
         rows = np.flatnonzero(np.isfinite(values).all(axis=1))
         values = values[rows]
     return model.temperature_.probabilities(values), np.searchsorted(model.classes_, y[rows])
-
-
-def calibration_of(probabilities: Array, numbers: Array, names: list[str]) -> Calibration:
-    """Probabilities in bins of about equally many rows: of the second of two labels, or of the predicted label.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.report.judging import calibration_of
-    >>> sure = np.array([[0.8, 0.2]] * 10 + [[0.2, 0.8]] * 10)
-    >>> came = np.array([0] * 8 + [1] * 2 + [1] * 8 + [0] * 2)
-    >>> found = calibration_of(sure, came, ["no", "yes"])
-    >>> found.of, found.said.round(3).tolist(), found.seen.tolist()
-    ('yes', [0.2, 0.8], [0.2, 0.8])
-    """
-    of, sure, right = "the predicted label", probabilities.max(axis=1), probabilities.argmax(axis=1) == numbers
-    if probabilities.shape[1] == 2:
-        of, sure, right = names[1], probabilities[:, 1], numbers == 1
-    bins = int(np.clip(len(sure) // 10, 1, _BINS))
-    seen, said = calibration_curve(right, sure, n_bins=bins, strategy="quantile", pos_label=True)
-    edges = np.percentile(sure, 100 * np.linspace(0, 1, bins + 1)[1:-1])  # as in calibration_curve
-    rows = np.bincount(np.searchsorted(edges, sure), minlength=bins)
-    rows = rows[rows > 0]  # equal probabilities are in one bin, so others may be empty
-    return Calibration(of, said, seen, rows, float(np.average(np.abs(said - seen), weights=rows)))

@@ -26,13 +26,13 @@ from mercer.text import share_of
 
 COLUMNS = 60  # beyond, those that say most on their own
 CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+Coverages: TypeAlias = tuple[Coverage, ...]
 _BY_SIZE, _THIRDS = 0.9, 30  # confidence of the intervals that are told by size, and rows from which on they are
 _FOLDS = 10
 
 
-@dataclass(frozen=True, eq=False)
 class Refit:
-    """Models fitted without some rows, and their weights.
+    """The model fitted to some rows alone, with the weights of its members; without rows, the model as it is.
 
     Attributes
     ----------
@@ -44,9 +44,20 @@ class Refit:
         What they were made from.
     """
 
-    test: Array
-    models: list[tuple[float, Any]]
-    subject: Subject
+    def __init__(self, subject: Subject, train: Array | None = None, test: Array | None = None) -> None:
+        model, auto = subject.model, subject.auto
+        self.subject, self.test = subject, np.empty(0, dtype=np.intp) if test is None else test
+        fitted = model.models_ if auto else [model.best_estimator_]
+        if train is not None:
+            Z, y, classes = subject.Z[train], subject.y[train], getattr(model, "classes_", None)
+            if auto:
+                Y = model.fitted_to(y) if classes is None else label_targets(np.searchsorted(classes, y), len(classes))
+                fitted = [model.member(each.kernel, each.alpha, Z, Y) for each in model.members_]
+            else:
+                own = None if subject.weights is None else subject.weights[train]
+                fitted = [clone(model.best_estimator_).fit(subject.as_frame(Z), y, own)]
+        weights = [member.weight for member in model.members_] if auto else [1.0]
+        self.models: list[tuple[float, Any]] = list(zip(weights, fitted, strict=True))
 
     def predict(self, Z: Array) -> Array:
         """Numbers or labels."""
@@ -75,28 +86,11 @@ class Refit:
         return (said != y).astype(float) if self.subject.classifier else np.asarray((said - y) ** 2)
 
 
-def sample_rows(subject: Subject) -> Array:
-    """All rows, or as many as can be afforded, drawn at random."""
-    return some_rows(len(subject.y))
-
-
-def of_all_rows(subject: Subject) -> Refit:
-    """The model as it is."""
-    model = subject.model
-    fitted = model.models_ if subject.auto else [model.best_estimator_]
-    return _weighted(subject, np.empty(0, dtype=np.intp), fitted)
-
-
-def _weighted(subject: Subject, test: Array, fitted: list[Any]) -> Refit:
-    weights = [member.weight for member in subject.model.members_] if subject.auto else [1.0]
-    return Refit(test, list(zip(weights, fitted, strict=True)), subject)
-
-
 def fold_refits(subject: Subject) -> list[Refit]:
     """Ten folds of the sampled rows; none where no column is learned from."""
     if not subject.Z.shape[1]:
         return []
-    rows = sample_rows(subject)
+    rows = some_rows(len(subject.y))
     y, groups = subject.y[rows], None if subject.groups is None else subject.groups[rows]
     smallest = np.unique(y, return_counts=True)[1].min() if subject.classifier else len(y)
     most = smallest if groups is None else len(np.unique(groups))
@@ -105,17 +99,7 @@ def fold_refits(subject: Subject) -> list[Refit]:
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # a label of one row cannot be in all folds
         folds = draw(count, subject.Z[rows], y, groups=groups, random_state=seed, classifier=subject.classifier)
     with warnings.catch_warnings(action="ignore", category=IllConditionedWarning):  # the alphas are the model's own
-        return [_refit(subject, rows[split.train], rows[split.test]) for split in folds.splits]
-
-
-def _refit(subject: Subject, train: Array, test: Array) -> Refit:
-    model, Z, y = subject.model, subject.Z[train], subject.y[train]
-    if not subject.auto:
-        weights = None if subject.weights is None else subject.weights[train]
-        return _weighted(subject, test, [clone(model.best_estimator_).fit(subject.as_frame(Z), y, weights)])
-    labels, count = subject.classifier, len(getattr(model, "classes_", ()))
-    Y = label_targets(np.searchsorted(model.classes_, y), count) if labels else model.fitted_to(y)
-    return _weighted(subject, test, [model.member(each.kernel, each.alpha, Z, Y) for each in model.members_])
+        return [Refit(subject, rows[split.train], rows[split.test]) for split in folds.splits]
 
 
 # -- columns --------------------------------------------------------------------------------------
@@ -161,7 +145,7 @@ def influences(subject: Subject, refits: list[Refit]) -> list[ColumnImportance]:
 
 def skill_alone(subject: Subject, place: int) -> float:
     """What one column says about the target by itself."""
-    rows = sample_rows(subject)
+    rows = some_rows(len(subject.y))
     z = subject.Z[np.ix_(rows, np.flatnonzero(subject.place == place))]
     return share_alone(z, subject.y[rows], classifier=subject.classifier)
 
@@ -169,10 +153,10 @@ def skill_alone(subject: Subject, place: int) -> float:
 # -- intervals ------------------------------------------------------------------------------------
 
 
-def coverages(subject: Subject, refits: list[Refit], outcome: Outcome) -> tuple[list[Coverage], list[Coverage], str]:
+def coverages(subject: Subject, refits: list[Refit], outcome: Outcome) -> tuple[Coverages, Coverages, str]:
     """The coverage of intervals of each confidence; of 90 % ones in thirds by prediction; and how it was measured."""
     if subject.classifier or not refits:
-        return [], [], ""
+        return (), (), ""
     rows, predicted, intervals, how = (_of_auto if subject.auto else _of_search)(subject, refits, outcome)
     y, order = subject.y[rows], np.argsort(predicted, kind="stable")
     found, by_size = [], list[Coverage]()
@@ -182,7 +166,7 @@ def coverages(subject: Subject, refits: list[Refit], outcome: Outcome) -> tuple[
         found.append(_coverage(inside, width, confidence))
         if confidence == _BY_SIZE and len(y) >= _THIRDS:
             by_size = [_coverage(inside[part], width[part], confidence) for part in np.array_split(order, 3)]
-    return found, by_size, how
+    return tuple(found), tuple(by_size), how
 
 
 def _coverage(inside: Array, width: Array, confidence: float) -> Coverage:

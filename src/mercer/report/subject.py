@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -22,17 +21,32 @@ from mercer.inference.parts import split_encoder
 from mercer.tables import Column
 from mercer.tables.columns import Scale
 
+# Rows as numbers, the columns of their table, and the place of the column that each number is from.
+Numbers: TypeAlias = tuple[Array, tuple[Column, ...], Array]
 AS_TRANSFORMED = "as the Pipeline transforms it"  # why a column is shown that is none of the table
 
 
-@dataclass(frozen=True, eq=False)
 class Subject:
-    """A fitted model and its training rows.
+    """A fitted model and its training rows: the model, the table and the numbers, checked against one another.
+
+    Parameters
+    ----------
+    model : fitted estimator, Pipeline or TableModel
+        One of the automatic models or of the searches, alone, as the last step of a Pipeline or as `mercer fit` keeps
+        it.
+    X, y : table and array-like of shape (n,)
+        The rows that it was fitted to.
+    target : str
+        What y is called; a TableModel knows.
+    weights, groups : array-like of shape (n,), default=None
+        As given to the fit of a search.
 
     Attributes
     ----------
     model : AutoRegressor, AutoClassifier, KernelRidgeCV or KernelRidgeClassifierCV
         Fitted.
+    classifier, auto : bool
+        Whether labels are predicted; True for a committee, False for the best candidate of a search.
     X : table
         The rows as they were given.
     Z : ndarray of shape (n, p)
@@ -43,6 +57,8 @@ class Subject:
         The columns of the table, each with its kind.
     place : ndarray of int, shape (p,)
         The place in `columns` that each column of Z came from.
+    feature_places : list of int
+        The places of the columns that are learned from.
     target : str
         What is predicted.
     ignored : tuple of str
@@ -57,29 +73,40 @@ class Subject:
         What makes Z of X in a Pipeline, unless `encoder` does.
     """
 
-    model: Estimator
-    X: XLike
-    Z: Array
-    y: Array
-    columns: tuple[Column, ...]
-    place: Array
-    target: str
-    ignored: tuple[str, ...] = ()
-    weights: Array | None = None
-    groups: Array | None = None
-    encoder: Any = None
-    pipeline: Pipeline | None = None
-    transformers: Transformers | None = None
-
-    @property
-    def classifier(self) -> bool:
-        """Whether labels are predicted."""
-        return hasattr(self.model, "predict_proba")
-
-    @property
-    def auto(self) -> bool:
-        """True for a committee, False for the best candidate of a search."""
-        return isinstance(self.model, AutoCore)
+    def __init__(
+        self, model: Estimator, X: XLike, y: YLike, *, target: str, weights: PerRow = None, groups: PerRow = None
+    ) -> None:
+        self.ignored: tuple[str, ...] = ()
+        self.pipeline = model if isinstance(model, Pipeline) else None
+        if isinstance(model, TableModel):
+            target, self.ignored, X = model.target, model.ignored, model.fitting(X)
+        self.encoder, self.transformers, model = split_encoder(model)
+        known, singles = (AutoCore, SearchCore, RidgeCore), "AutoRegressor, AutoClassifier, KernelRidge, KernelRidgeCV"
+        must_be = f"{singles}, one of their classifiers, or a Pipeline that ends in one"
+        refuse_if(not isinstance(model, known), "The model of a report", must_be, type(model).__name__)
+        check_is_fitted(model)
+        labels = np.asarray(y)
+        refuse_if(labels.ndim != 1, "y of a report", "one target per row", f"shape {labels.shape}")
+        if isinstance(model, RidgeCore):  # as a search with one candidate
+            _match_rows(len(labels), len(labels), len(model.X_fit_))
+            single, model = model, search_of(model, Rows(model.X_fit_).width)
+            model.fit(like_training(single, single.X_fit_), labels, weights)
+            if self.pipeline is not None:
+                self.pipeline = Pipeline([*self.pipeline.steps[:-1], (self.pipeline.steps[-1][0], model)])
+        if self.encoder is not None:
+            encoded: Numbers = self.encoder.transform(X), tuple(self.encoder.columns_), np.asarray(self.encoder.groups_)
+        else:
+            encoded = _plain(model, X) if self.transformers is None else _transformed_table(self.transformers, X)
+        self.classifier, self.auto = hasattr(model, "predict_proba"), isinstance(model, AutoCore)
+        self.model, self.X, self.target, (self.Z, self.columns, self.place) = model, X, str(target), encoded
+        fitted = len(model.models_[0].X_fit_) if self.auto else model.folds_.n
+        _match_rows(len(self.Z), len(labels), fitted)
+        self.feature_places = np.unique(self.place).tolist()
+        self.y = _targets(model, labels)
+        self.weights, self.groups = (None if given is None else np.asarray(given) for given in (weights, groups))
+        for name, given in (("sample_weight", self.weights), ("groups", self.groups)):
+            shape = (len(labels),) if given is None else given.shape
+            refuse_if(shape != (len(labels),), f"{name} of a report", "one for each row", f"shape {shape}")
 
     @property
     def rows(self) -> Any:
@@ -91,63 +118,6 @@ class Subject:
     def as_frame(self, values: Array) -> Any:
         """Numbers as a data frame where the search was fitted to one: its kernels may name columns."""
         return values if self.auto else like_training(self.model, values)
-
-    @property
-    def feature_places(self) -> list[int]:
-        """The places of the columns that are learned from."""
-        return [int(place) for place in np.unique(self.place)]
-
-
-def subject_of(
-    model: Estimator, X: XLike, y: YLike, *, target: str, weights: PerRow = None, groups: PerRow = None
-) -> Subject:
-    """The model, the table and the numbers, checked against one another.
-
-    Parameters
-    ----------
-    model : fitted estimator, Pipeline or TableModel
-        One of the automatic models or of the searches, alone, as the last step of a Pipeline or as `mercer fit` keeps
-        it.
-    X, y : table and array-like of shape (n,)
-        The rows that it was fitted to.
-    target : str
-        What y is called; a TableModel knows.
-    weights, groups : array-like of shape (n,), default=None
-        As given to the fit of a search.
-
-    Returns
-    -------
-    Subject
-    """
-    ignored: tuple[str, ...] = ()
-    pipeline = model if isinstance(model, Pipeline) else None
-    if isinstance(model, TableModel):
-        target, ignored, X = model.target, model.ignored, model.fitting(X)
-    encoder, transformers, model = split_encoder(model)
-    known, singles = (AutoCore, SearchCore, RidgeCore), "AutoRegressor, AutoClassifier, KernelRidge, KernelRidgeCV"
-    must_be = f"{singles}, one of their classifiers, or a Pipeline that ends in one"
-    refuse_if(not isinstance(model, known), "The model of a report", must_be, type(model).__name__)
-    check_is_fitted(model)
-    labels = np.asarray(y)
-    refuse_if(labels.ndim != 1, "y of a report", "one target per row", f"shape {labels.shape}")
-    if isinstance(model, RidgeCore):  # as a search with one candidate
-        _match_rows(len(labels), len(labels), len(model.X_fit_))
-        single, model = model, search_of(model, Rows(model.X_fit_).width)
-        model.fit(like_training(single, single.X_fit_), labels, weights)
-        pipeline = None if pipeline is None else Pipeline([*pipeline.steps[:-1], (pipeline.steps[-1][0], model)])
-    if encoder is None:
-        Z, columns, place = _plain(model, X) if transformers is None else _transformed_table(transformers, X)
-    else:
-        Z, columns, place = encoder.transform(X), tuple(encoder.columns_), np.asarray(encoder.groups_)
-    fitted = len(model.models_[0].X_fit_) if isinstance(model, AutoCore) else model.folds_.n
-    _match_rows(len(Z), len(labels), fitted)
-    labels = _targets(model, labels)
-    per_row = [None if given is None else np.asarray(given) for given in (weights, groups)]
-    for name, given in zip(("sample_weight", "groups"), per_row, strict=True):
-        shape = (len(labels),) if given is None else given.shape
-        refuse_if(shape != (len(labels),), f"{name} of a report", "one for each row", f"shape {shape}")
-    beside = per_row[0], per_row[1], encoder, pipeline, transformers
-    return Subject(model, X, Z, labels, columns, place, str(target), ignored, *beside)
 
 
 def _match_rows(rows: int, targets: int, fitted: int) -> None:
@@ -169,7 +139,7 @@ def _targets(model: Estimator, y: Array) -> Array:
         raise InputError(sentence("y of a report", "numbers", repr(y[:3].tolist()))) from None
 
 
-def _plain(model: Estimator, X: XLike) -> tuple[Array, tuple[Column, ...], Array]:
+def _plain(model: Estimator, X: XLike) -> Numbers:
     """A table of numbers, each column of which is used as it is."""
     try:
         Z = np.asarray(X, dtype=np.float64)
@@ -196,7 +166,7 @@ def _number(name: str, values: Array, z: Array, why: str) -> Column:
     return Column(name, "number", why, outputs=(name,), scale=scale)
 
 
-def _transformed_table(transformers: Transformers, X: XLike) -> tuple[Array, tuple[Column, ...], Array]:
+def _transformed_table(transformers: Transformers, X: XLike) -> Numbers:
     """A table in front of transformers: its own columns where each became columns of its own, by a line or as levels.
 
     Other columns are shown as the transformers give them.

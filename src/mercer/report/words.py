@@ -65,49 +65,38 @@ def give_or_take(outcome: Outcome) -> str:
     return "" if math.isnan(by) else f"\u00a0±\u00a0{quantity(outcome, by) if outcome.measure.share else number(by, 2)}"
 
 
-@dataclass(frozen=True)
 class Estimate:
-    """The error as one may see it: what it is, the number, and what it is worth."""
+    """The error as one may see it: what it is, the number, and what it is worth; one of them is to be quoted."""
 
-    name: str
-    value: float
-    text: str
-    worth: str
-    quoted: bool = False
+    def __init__(self, outcome: Outcome, name: str, value: float, worth: str, *, quoted: bool = False) -> None:
+        self.name, self.value, self.worth, self.quoted = name, value, worth, quoted
+        self.text = quantity(outcome, value) + give_or_take(outcome) * quoted
 
 
 def estimates(facts: ModelEvaluation) -> list[Estimate]:
     """From the rows of the fit to the baseline."""
-    outcome, naive = facts.outcome, facts.chosen_by
-    outer, how = quantity(outcome, outcome.error) + give_or_take(outcome), facts.chosen_how
-    found = [("Training rows", facts.training_error, "Training error: too low for new rows.")]
-    found = [] if math.isnan(facts.training_error) else found
+    outcome, how, training = facts.outcome, facts.chosen_how, facts.training_error
+    found = [Estimate(outcome, "Training rows", training, "Training error: too low for new rows.")]
+    found = [] if math.isnan(training) else found
     if outcome.outer:
         worth = f"Too optimistic: the model was chosen by this number ({how})."
-        found.append(("Cross-validation of the best candidate", naive, worth))
+        found.append(Estimate(outcome, "Cross-validation of the best candidate", facts.chosen_by, worth))
         quoted, worth = "Out-of-sample", f"{outcome.how[0].upper()}{outcome.how[1:]}. Quote this number."
     else:
         seen = "widths and alphas" if "widths tuned on rows of all folds" in how else "only the weights"
-        quoted = "Out-of-sample (estimated)"
-        worth = (
-            f"{how[0].upper()}{how[1:]}{_correction_words(facts)}; {seen} of the kernels were fitted to these rows. "
-            "Quote this number."
-        )
+        worth = f"{how[0].upper()}{how[1:]}{_correction_words(facts)}; {seen} of the kernels were fitted to these rows."
+        quoted, worth = "Out-of-sample (estimated)", f"{worth} Quote this number."
     base = f"Baseline (predicting {'the mean' if facts.labels is None else 'the most common label'})"
-    naives = [Estimate(name, value, quantity(outcome, value), why) for name, value, why in found]
-    return [
-        *naives,
-        Estimate(quoted, outcome.error, outer, worth, quoted=True),
-        Estimate(base, outcome.baseline, quantity(outcome, outcome.baseline), "A useful model has a lower error."),
-    ]
+    found.append(Estimate(outcome, quoted, outcome.error, worth, quoted=True))
+    return [*found, Estimate(outcome, base, outcome.baseline, "A useful model has a lower error.")]
 
 
 def _correction_words(facts: ModelEvaluation) -> str:
     """What an out-of-fold error was multiplied by, and why."""
     raw = 0.0 if facts.held is None else math.sqrt(float(((facts.held.observed - facts.held.predicted) ** 2).mean()))
-    if not raw or abs(facts.error / raw - 1.0) < _NEARLY:
+    if not raw or abs(facts.outcome.error / raw - 1.0) < _NEARLY:
         return ""
-    return f" ({number(raw)}), times {facts.error / raw:.2f} because models of all rows have a lower error"
+    return f" ({number(raw)}), times {facts.outcome.error / raw:.2f} because models of all rows have a lower error"
 
 
 # -- warnings ---------------------------------------------------------------------------------------
