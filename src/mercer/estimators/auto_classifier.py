@@ -212,7 +212,8 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         return 2.0 * shares[:, 1:] - 1.0 if shares.shape[1] == 2 else shares
 
     def _odds(self, X: XLike) -> Array:
-        return self.weighted(self.temperature_, self._votes(self._rows(X), X))
+        votes = self._votes(self._rows(X), X)
+        return self.weighted(self.temperature_, votes)
 
     def decision_function(self, X: XLike) -> Array:
         """Logarithm of the odds of the second of two classes, or one column per class, with their weights.
@@ -256,7 +257,8 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        return self.temperature_.probabilities(self._votes(self._rows(X), X))
+        votes = self._votes(self._rows(X), X)
+        return self.temperature_.probabilities(votes)
 
     @property
     def loss_words(self) -> str:
