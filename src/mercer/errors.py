@@ -205,6 +205,17 @@ def refuse_if(invalid: object, what: str, must_be: str, got: object, way_out: st
         raise InputError(sentence(what, must_be, got, way_out))
 
 
+def refuse(invalid: object, message: str, hint: str = "", column: str = "") -> None:
+    """Raise an InputError with this message if something is invalid.
+
+    >>> refuse(not [], "X is empty.")
+    Traceback (most recent call last):
+    mercer.errors.InputError: X is empty.
+    """
+    if invalid:
+        raise InputError(message, hint=hint, column=column)
+
+
 # What others call a parameter or a score, and its names here, of which the first that is there is suggested.
 _ALIASES = {
     "alpha": ("alphas", "confidence"), "auc": ("roc_auc",), "bandwidth": ("width",), "C": ("alpha", "alphas"),

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import numbers
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, refuse_if, sentence
+from mercer.errors import InputError, refuse, refuse_if, sentence
 
 _WORD = 2**64
 _STEP = 0x9E3779B97F4A7C15
@@ -68,8 +69,7 @@ def words_of(start: int, count: int, seed: int, keys: Array | None = None) -> Ar
     """A random 64-bit word for each row, by its number or by its key."""
     if keys is None:
         return row_words(start, count, seed)
-    if len(keys) != count:
-        raise InputError(f"groups must have one label per row ({count}); got {len(keys)}.")
+    refuse(len(keys) != count, f"groups must have one label per row ({count}); got {len(keys)}.")
     return _mix(_mix(key_words(keys)) ^ _seed_word(seed))
 
 
@@ -100,8 +100,7 @@ def key_words(keys: Array) -> Array:
     """A 64-bit word for each key: whole numbers are themselves, texts are hashed."""
     keys = np.asarray(keys)
     kind = keys.dtype.kind
-    if keys.ndim != 1:
-        raise InputError(f"groups must have one label per row; got an array of {keys.ndim} dimensions.")
+    refuse(keys.ndim != 1, f"groups must have one label per row; got an array of {keys.ndim} dimensions.")
     if kind in "bi":
         return keys.astype(np.int64).view(np.uint64)
     if kind == "u":
@@ -145,18 +144,13 @@ def _word(key: object) -> int:
 def _number_word(key: Any) -> int:
     """The word of a number of any type and size: equal numbers have equal words, as whole numbers and as floats."""
     whole = key == key and abs(key) != float("inf") and key == int(key)  # noqa: PLR0124 - NaN is not itself
-    if whole and (-_WORD // 2 <= key < _WORD or not _is_float(int(key))):
+    exact = False
+    with suppress(OverflowError):
+        exact = whole and int(float(int(key))) == int(key)  # a whole number that a float64 holds
+    if whole and (-_WORD // 2 <= key < _WORD or not exact):
         return int(key) % _WORD
     return int(_float_words(np.array([float(key)]))[0])
 
 
-def _is_float(whole: int) -> bool:
-    try:
-        return int(float(whole)) == whole
-    except OverflowError:
-        return False
-
-
 def _refuse_gaps(missing: Array) -> None:
-    if missing.any():
-        raise InputError("groups must not have missing values. Impute the missing values, or drop these rows.")
+    refuse(missing.any(), "groups must not have missing values. Impute the missing values, or drop these rows.")

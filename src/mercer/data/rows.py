@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mercer.errors import InputError, nearest, refuse_if, sentence
+from mercer.errors import InputError, nearest, refuse, refuse_if, sentence
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -148,20 +148,16 @@ class Rows:
         return self.derive(("columns", wanted), pick)
 
     def _place(self, column: int | str) -> int:
-        if self.objects:
-            raise InputError(
-                ".on(...) selects columns of a table; X is a sequence of objects. Remove .on(...), or use a DataFrame."
-            )
+        words = ".on(...) selects columns of a table; X is a sequence of objects."
+        refuse(self.objects, f"{words} Remove .on(...), or use a DataFrame.")
         if isinstance(column, str):
-            if self.names is None:
-                hint = "Use a DataFrame, or a column index (from 0)."
-                raise InputError(f"Column {column!r} is selected by name, but X has no column names. {hint}")
-            if column not in self.names:
-                raise InputError(f"There is no column {column!r}. {nearest(column, self.names)}")
-            if self.names.count(column) > 1:
-                hint = "Use column indices (from 0) instead of names."
-                raise InputError(f"There is more than one column {column!r}. {hint}")
-            return self.names.index(column)
+            words, names = f"Column {column!r} is selected by name, but X has no column names.", self.names or ()
+            refuse(self.names is None, f"{words} Use a DataFrame, or a column index (from 0).")
+            if column not in names:
+                raise InputError(f"There is no column {column!r}. {nearest(column, names)}")
+            way_out = "Use column indices (from 0) instead of names."
+            refuse(names.count(column) > 1, f"There is more than one column {column!r}. {way_out}")
+            return names.index(column)
         refuse_if(not -self.width <= column < self.width, "A column index", f"between 0 and {self.width - 1}", column)
         return int(column) % self.width
 
@@ -209,8 +205,7 @@ def as_rows(X: XLike, names: Sequence[str] | None = None, *, objects: bool = Fal
         values = _object_array(X)
     if values.dtype.kind in "biuf":
         return Rows(_check_numbers(values), names)
-    if values.dtype.kind == "c":
-        raise InputError("X must be real; got complex numbers.")
+    refuse_if(values.dtype.kind == "c", "X", "real", "complex numbers")
     refuse_if(values.ndim not in {1, 2}, "X", "a table or a sequence of objects", f"{values.ndim} dimensions")
     return _table(values, names) if values.ndim == 2 else Rows(values.astype(object))
 
@@ -228,10 +223,14 @@ def _refuse_what_has_no_rows(X: XLike) -> None:
     bad = X is None or isinstance(X, str | bytes | dict | set | frozenset) or not (number or hasattr(X, "__len__"))
     way_out = "For a single row, use [row]."
     refuse_if(bad, "X", "a table or a sequence of rows", f"{type(X).__name__}", way_out)
-    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        raise InputError(
-            "X must not have missing values (masked entries). Impute the missing values, or drop these rows."
-        )
+    refuse_masked(X)
+
+
+def refuse_masked(X: XLike) -> None:
+    """Refuse an array with masked entries."""
+    words = "X must not have missing values (masked entries)."
+    masked = np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any()
+    refuse(masked, f"{words} Impute the missing values, or drop these rows.")
 
 
 def _one_by_one(X: XLike) -> Array | None:
@@ -250,19 +249,17 @@ def _object_array(X: XLike) -> Array:
 
 
 def _sparse_rows(X: XLike) -> Rows:
-    if X.dtype.kind == "c":
-        raise InputError("X must be real; got complex numbers.")
+    refuse_if(X.dtype.kind == "c", "X", "real", "complex numbers")
     refuse_if(X.ndim != 2, "X", "a table with rows and columns", "a sparse array of one dimension")
     matrix: csr_matrix = X.tocsr().astype(np.float64, copy=False)
-    if not np.isfinite(matrix.data).all():
-        raise InputError("X must be finite; got a sparse matrix with NaN or infinity.")
+    refuse_if(not np.isfinite(matrix.data).all(), "X", "finite", "a sparse matrix with NaN or infinity")
     return Rows(matrix)
 
 
 def _check_numbers(values: Array) -> Array:
-    if values.ndim != 2:
-        got = f"a list of {len(values)} numbers" if values.ndim == 1 else f"{values.ndim} dimensions"
-        raise InputError(sentence("X", "a table with rows and columns", got, "For one column, use X.reshape(-1, 1)."))
+    got = f"a list of {len(values)} numbers" if values.ndim == 1 else f"{values.ndim} dimensions"
+    way_out = "For one column, use X.reshape(-1, 1)."
+    refuse_if(values.ndim != 2, "X", "a table with rows and columns", got, way_out)
     table = values.astype(np.float64, copy=False)
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]

@@ -358,15 +358,14 @@ class LocalFit:
         before: LocalFit | None = None,
     ) -> LocalFit:  # fmt: skip
         """Solve every cell, calling `step` after each; of `before` those with the same rows are taken as they are."""
-        solutions: dict[int, CellSolution] = {}
 
-        def solve(cell: int) -> None:
+        def solve(cell: int) -> CellSolution:
             old = None if before is None else before.solution_for(cells, cell)
-            solutions[cell] = CellSystem(cells, cell, kernel).at(alpha, last=True) if old is None else old
+            solution = CellSystem(cells, cell, kernel).at(alpha, last=True) if old is None else old
             step()
+            return solution
 
-        run(solve, range(cells.partition.cells))
-        return cls(kernel, alpha, cells, [solutions[cell] for cell in range(cells.partition.cells)])
+        return cls(kernel, alpha, cells, run(solve, range(cells.partition.cells)))
 
     def solution_for(self, cells: CellProblem, cell: int) -> CellSolution | None:
         """The solution of a cell if it has, and answers, the same rows among other cells."""

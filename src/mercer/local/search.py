@@ -97,16 +97,13 @@ class LocalCandidates:
             reference = self.score(cells, rows, there), self.score_of(self.reference)
 
         def score(alpha: float) -> float:
-            found: dict[int, Array] = {}
-
-            def solve(cell: int) -> None:
+            def solve(cell: int) -> Array:
                 system = systems[cell] if cell in systems else CellSystem(cells, cell, kernel)
                 if kept:
                     systems[cell] = system
-                found[cell] = system.at(alpha, last=not kept).held_out
+                return system.at(alpha, last=not kept).held_out
 
-            run(solve, some)
-            score = self.score(cells, rows, np.concatenate([found[cell] for cell in some], axis=-2))
+            score = self.score(cells, rows, np.concatenate(run(solve, some), axis=-2))
             score = score if reference is None else _relative_to(reference, score)
             self.tried.append((kernel, float(alpha), score))
             return score

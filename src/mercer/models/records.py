@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import Array, Estimator
-from mercer.errors import InputError, ModelFileError, sentence
+from mercer.errors import InputError, ModelFileError, refuse, refuse_if
 from mercer.estimators.local import LocalCore
 from mercer.estimators.table_model import FeatureRegressor, TableModel
 from mercer.models.schema import (
@@ -35,8 +35,8 @@ from mercer.models.schema import (
     read_transformer,
     state_of,
 )
-from mercer.models.values import Json, Reader, Writer, names_in, need
-from mercer.runtime.container import dumps, loads
+from mercer.models.values import Json, Reader, Writer, names_in
+from mercer.runtime.container import dumps, loads, need
 from mercer.tables import TableEncoder
 
 _PACKAGES = ("mercer", "numpy", "scikit-learn", "scipy")
@@ -214,16 +214,15 @@ def check_model(model: Estimator) -> None:
     name = type(model).__name__
     if type(model) is Pipeline:
         last = model.steps[-1][1]
-        if MODELS.get(type(last).__name__) is not type(last) or isinstance(last, TableModel | TableEncoder):
-            raise InputError(sentence("The last step of a Pipeline to save", "a model of mercer", type(last).__name__))
+        odd = MODELS.get(type(last).__name__) is not type(last) or isinstance(last, TableModel | TableEncoder)
+        refuse_if(odd, "The last step of a Pipeline to save", "a model of mercer", type(last).__name__)
         check_steps(model)
         check_model(last)
         return
-    if MODELS.get(name) is not type(model):
-        raise InputError(sentence("A model to save", f"one of {', '.join(MODELS)}", name))
+    refuse_if(MODELS.get(name) is not type(model), "A model to save", f"one of {', '.join(MODELS)}", name)
     if isinstance(model, TableModel):
         check_model(model.model)
-    if getattr(model, "extra", None):
-        raise InputError(f"This {name} cannot be saved: files hold no estimators of `extra`. Fit it without extra.")
-    if name not in PARTS and not any(attribute.endswith("_") for attribute in vars(model)):
-        raise InputError(f"This {name} is not fitted yet. Call fit before save.")
+    words = f"This {name} cannot be saved: files hold no estimators of `extra`. Fit it without extra."
+    refuse(getattr(model, "extra", None), words)
+    fitted = name in PARTS or any(attribute.endswith("_") for attribute in vars(model))
+    refuse(not fitted, f"This {name} is not fitted yet. Call fit before save.")

@@ -45,7 +45,8 @@ from mercer.estimators.parameters import validate
 from mercer.estimators.table_model import FeatureClassifier, FeatureRegressor, TableModel
 from mercer.estimators.targets import Temperature
 from mercer.local.cells import LocalFit
-from mercer.models.values import Json, StoredCells, StoredFolds, StoredPlan, StoredRoute, StoredTable, need
+from mercer.models.values import Json, StoredCells, StoredFolds, StoredPlan, StoredRoute, StoredTable
+from mercer.runtime.container import need
 from mercer.selection.table import Winner
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.plan import Route, SolverChoice
@@ -275,10 +276,9 @@ def _check_kind(step: Estimator) -> None:
     function = isinstance(step, FunctionTransformer) and (step.func or step.inverse_func)
     if function or not (isinstance(step, Pipeline) or TRANSFORMERS.get(type(step).__name__) is type(step)):
         known = ", ".join(["TableEncoder", *(name for name in TRANSFORMERS if name != "FunctionTransformer")])
-        raise InputError(
-            f"{type(step).__name__} of the Pipeline cannot be saved: model files contain no code. Use one of {known}; "
-            "or transform the rows yourself and save a model of the transformed rows."
-        )
+        words = f"{type(step).__name__} of the Pipeline cannot be saved: model files contain no code."
+        way_out = "or transform the rows yourself and save a model of the transformed rows."
+        raise InputError(f"{words} Use one of {known}; {way_out}")
 
 
 def check_works(model: Estimator) -> None:

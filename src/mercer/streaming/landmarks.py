@@ -11,7 +11,7 @@ import numpy as np
 from mercer.data.checks import check_size
 from mercer.data.hashing import fill_folds, row_words, words_of
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, refuse_if
+from mercer.errors import InputError, refuse, refuse_if
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
 from mercer.runtime.passes import Backend, run_pass
@@ -117,8 +117,7 @@ class LandmarkChoice:
             return Features.of(kernel, self.wanted, names)
         rows = Rows(sample, names)
         drawn = draw_landmarks(kernel, rows, count, self.method, np.random.default_rng([seed, 1]))
-        if not len(drawn):
-            raise InputError(f"k(x, x) of {kernel!r} is 0 for all rows. Use another kernel.")
+        refuse(not len(drawn), f"k(x, x) of {kernel!r} is 0 for all rows. Use another kernel.")
         return Features.of(kernel, sample[drawn], names)
 
 

@@ -342,9 +342,7 @@ def _object_cells(name: str, cells: Sequence[Any], where: Where, *, declared: bo
         values = np.full(len(cells), np.nan)
         values[rows] = _floats(name, present, rows, where)
         if any(isinstance(cell, _DIGITS) and is_rounded(cell) for cell in present):
-            return text_cells(
-                name, ("" if gone else _digits(cell) for cell, gone in zip(cells, missing, strict=True)), where
-            )
+            return text_cells(name, filled(_digits), where)
         return Cells(name, "number" if "number" in families else "truth", values, missing, where=where)
     if families == {"date"}:
         moments = np.full(len(cells), np.datetime64("NaT"), dtype="datetime64[ms]")

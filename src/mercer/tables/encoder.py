@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer.data.rows import Array, XLike, YLike
-from mercer.errors import InputError, MercerWarning, nearest, refuse_if, warn
+from mercer.errors import InputError, MercerWarning, nearest, refuse, refuse_if, warn
 from mercer.tables.cells import read_cells
 from mercer.tables.columns import Column, Encoded, EncoderReport, encode, learn, output_names, round_range
 from mercer.tables.dates import check_format
@@ -39,6 +39,7 @@ class EncoderSettings:
     strict: bool = False
 
 
+@dataclass(eq=False, repr=False)
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode a table of numbers, categories, dates and texts as a matrix of numbers.
 
@@ -95,29 +96,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [ 1.34,  1.  ,  0.71,  0.  ]])
     """
 
-    columns_: list[Column]
-    names_out_: list[str]
-    groups_: Array
-    texts_: list[str]
+    kinds: Mapping[Any, str] | None = None
+    drop: Iterable[str | int] = ()
+    _: KW_ONLY
+    decimal: str | None = None
+    thousands: str | None = None
+    missing: str = "mark"
+    date_format: str | None = None
+    strict: bool = False
 
-    def __init__(
-        self,
-        kinds: Mapping[Any, str] | None = None,
-        drop: Iterable[str | int] = (),
-        *,
-        decimal: str | None = None,
-        thousands: str | None = None,
-        missing: str = "mark",
-        date_format: str | None = None,
-        strict: bool = False,
-    ) -> None:
-        self.kinds = kinds
-        self.drop = drop
-        self.decimal = decimal
-        self.thousands = thousands
-        self.missing = missing
-        self.date_format = date_format
-        self.strict = strict
+    columns_: list[Column] = field(init=False)
+    names_out_: list[str] = field(init=False)
+    groups_: Array = field(init=False)
+    texts_: list[str] = field(init=False)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -331,11 +322,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The places of the training columns; missing or unknown columns are an error."""
         known = {column.name: place for place, column in enumerate(self.columns_)}
         if not (self._named and table.named):
-            if len(table.names) != len(known):
-                raise InputError(
-                    f"X has {len(table.names)} features, but TableEncoder is expecting {len(known)} features as input. "
-                    "Use the same columns as in fit."
-                )
+            words = f"X has {len(table.names)} features, but TableEncoder is expecting {len(known)} features as input."
+            refuse(len(table.names) != len(known), f"{words} Use the same columns as in fit.")
             return known
         places = {name: place for place, name in enumerate(table.names)}
         gone = [name for name in needed if name not in places]

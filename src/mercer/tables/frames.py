@@ -64,11 +64,10 @@ def as_table(X: XLike) -> Table:
             refuse_twice(list(map(str, X.columns)))
             raise
         table = _frame(frame) if isinstance(frame, nw.DataFrame) else _array(X)
-    if not table.rows or not table.names:
-        rows, width = table.rows, len(table.names)
-        what = f"{width} feature(s)" if rows else f"{rows} sample(s)"
-        got = f"{what} (shape=({rows}, {width})) while a minimum of 1 is required"
-        raise InputError(sentence(_WHAT, "a table with rows and columns", got))
+    rows, width = table.rows, len(table.names)
+    what = f"{width} feature(s)" if rows else f"{rows} sample(s)"
+    got = f"{what} (shape=({rows}, {width})) while a minimum of 1 is required"
+    refuse_if(not (rows and width), _WHAT, "a table with rows and columns", got)
     return table
 
 
@@ -114,12 +113,10 @@ def _table_of_rows(X: Sequence[Sequence[object]]) -> Table:
 
 
 def _array(X: XLike) -> Table:
-    if X is None or isinstance(X, str | bytes) or not hasattr(X, "__array__"):
-        must_be = "a DataFrame, a mapping of columns, an array or a list of rows"
-        raise InputError(sentence(_WHAT, must_be, type(X).__name__))
+    bad = X is None or isinstance(X, str | bytes) or not hasattr(X, "__array__")
+    refuse_if(bad, _WHAT, "a DataFrame, a mapping of columns, an array or a list of rows", type(X).__name__)
     values = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
     refuse_if(values.dtype.kind == "c", _WHAT, "real numbers", "complex ones", "Complex data not supported.")
-    if values.ndim != 2:
-        way_out = "Reshape your data: for one column, use X.reshape(-1, 1)." if values.ndim == 1 else ""
-        raise InputError(sentence(_WHAT, "a table with rows and columns", f"{values.ndim} dimensions", way_out))
+    way_out = "Reshape your data: for one column, use X.reshape(-1, 1)." if values.ndim == 1 else ""
+    refuse_if(values.ndim != 2, _WHAT, "a table with rows and columns", f"{values.ndim} dimensions", way_out)
     return Table(_numbered_names(values.shape[1]), False, len(values), lambda place: values[:, place])

@@ -179,7 +179,8 @@ def _dates(cells: Cells, form: str, *, trained: bool) -> Cells:
 def _interpret_typed(cells: Cells, kind: str | None) -> Cells:
     """Cells that are no text, where they can be of the kind; whole numbers such as 20201231 are dates."""
     values = cells.present
-    if kind in {None, "date"} and cells.family == "number" and len(values) and _may_be_digits(values):
+    whole = cells.family == "number" and (values == np.floor(values)).all()
+    if kind in {None, "date"} and whole and len(values) and 19000101 <= values.min() <= values.max() <= 20991231:
         digits = text_cells(cells.name, map(number_text, values))
         if are_dates(digits.levels, DIGITS) and (kind == "date" or find_format(digits) == DIGITS):
             days = np.full(len(cells), np.nan)
@@ -192,17 +193,11 @@ def _interpret_typed(cells: Cells, kind: str | None) -> Cells:
     return cells
 
 
-def _may_be_digits(values: Array) -> bool:
-    """Whether all are whole numbers between 19000101 and 20991231."""
-    return bool(((values >= 19000101) & (values <= 20991231) & (values == np.floor(values))).all())
-
-
 def _are_values(levels: Sequence[str], style: NumberStyle) -> bool:
     """Whether levels are numbers, in this style or as levels are named; or days; or true and false."""
-    for each in (style, NumberStyle()):
-        if all(each.read(text) is not None and not CODE.match(text) for text in levels):
-            return True
-    return are_dates(levels) or _are_truth(levels)
+    styles = style, NumberStyle()
+    numbers = any(all(own.read(text) is not None and not CODE.match(text) for text in levels) for own in styles)
+    return numbers or are_dates(levels) or _are_truth(levels)
 
 
 def _are_truth(levels: Sequence[str]) -> bool:
@@ -347,15 +342,10 @@ def _names_of_rows(cells: Cells) -> str:
     unnamed = cells.name == _UNNAMED and whole and len(np.unique(values)) == len(values)
     if unnamed or _INDEX.fullmatch(cells.name):
         return PANDAS_INDEX
-    return ROW_NUMBERS if whole and not cells.declared and _counts_rows(values) else ""
-
-
-def _counts_rows(values: Array) -> bool:
-    """Whether whole numbers are 0, 1, 2, ... or 1, 2, 3, ..., a few of them gone, in too many rows to be chance."""
-    if len(values) < _COUNTED or not 0 <= values[0] <= 1 + 0.1 * len(values):
-        return False
-    steps = np.diff(values)
-    return bool((steps >= 1).all() and np.mean(steps == 1) >= 0.9)
+    if not whole or cells.declared or len(values) < _COUNTED or not 0 <= values[0] <= 1 + 0.1 * len(values):
+        return ""
+    steps = np.diff(values)  # nearly all by 1: some rows may have been removed
+    return ROW_NUMBERS if (steps >= 1).all() and np.mean(steps == 1) >= 0.9 else ""
 
 
 def odd_warning(column: Column, cells: Cells) -> MercerWarning | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, MemoryRefusal, refuse_if, sentence
+from mercer.errors import InputError, MemoryRefusal, refuse, refuse_if
 from mercer.runtime import promise, readable
 from mercer.runtime.disk import SourceStamp
 from mercer.runtime.resources import available_bytes
@@ -155,9 +155,8 @@ def _group_blocks(
 
     reading = f"Reading the texts of a row group of {what}"
     sizes = [chunk.total_uncompressed_size for chunk in chunks.values()]
-    if sizes and max(sizes) > _LARGEST:
-        must_be = f"one with less than {readable(_LARGEST)} of text in each column"
-        raise InputError(sentence(f"A row group of {what}", must_be, readable(max(sizes)), _SMALLER))
+    largest, must_be = max(sizes, default=0), f"one with less than {readable(_LARGEST)} of text in each column"
+    refuse_if(largest > _LARGEST, f"A row group of {what}", must_be, readable(largest), _SMALLER)
     promise(_PER_BYTE * sum(sizes), reading, _SMALLER)
     texts = [name for name in names if name in chunks]
     coded = [name for name in texts if pa.types.is_dictionary(file.schema_arrow.field(name).type)]
@@ -202,13 +201,9 @@ def files_of(folder: Path, *, needed: bool = True) -> list[Path]:
         return [folder]
     found = sorted(file for file in folder.rglob("*.parquet") if file.is_file() and file.name[0] not in "._")
     deeper = [file for file in found if file.parent != folder]
-    if deeper:
-        raise InputError(
-            f"The directory {str(folder)!r} must not have Parquet files in subdirectories; got "
-            f"{str(deeper[0].relative_to(folder))!r}."
-        )
-    if not found and needed:
-        raise InputError(f"The directory {str(folder)!r} contains no Parquet files.")
+    what, first = f"The directory {str(folder)!r}", [str(file.relative_to(folder)) for file in deeper[:1]]
+    refuse(deeper, f"{what} must not have Parquet files in subdirectories; got {', '.join(map(repr, first))}.")
+    refuse(not found and needed, f"{what} contains no Parquet files.")
     return found
 
 
@@ -352,11 +347,8 @@ class LongTable:
                 schema, metadata = held.schema_arrow, held.metadata
             schemas.append(schema)
             odd = sorted(set(refuse_twice(schema.names, file.name)) ^ set(schemas[0].names))
-            if odd:
-                raise InputError(
-                    f"{file.name} must have the same columns as {files[0].name}; only one of the two files has "
-                    f"{', '.join(map(repr, odd[:5]))}."
-                )
+            words = f"{file.name} must have the same columns as {files[0].name}; only one of the two files has "
+            refuse(odd, f"{words}{', '.join(map(repr, odd[:5]))}.")
             sizes.append(tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)))
         return LongTable(stamps, tuple(schemas), tuple(sizes), path.name)
 
@@ -387,11 +379,9 @@ class LongTable:
 
 
 def _is_parquet(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == b"PAR1"
-    except OSError:
-        return False  # whoever reads it says why
+    with suppress(OSError), path.open("rb") as file:  # whoever reads it says why
+        return file.read(4) == b"PAR1"
+    return False
 
 
 def gaps_in(column: pa.ChunkedArray, *, endless: bool) -> tuple[Array, Array]:
