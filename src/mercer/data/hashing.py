@@ -66,26 +66,15 @@ def fold_of(
 
 
 def words_of(start: int, count: int, seed: int, keys: Array | None = None) -> Array:
-    """A random 64-bit word for each row, by its number or by its key."""
-    if keys is None:
-        return row_words(start, count, seed)
-    refuse(len(keys) != count, f"groups must have one label per row ({count}); got {len(keys)}.")
-    return _mix(_mix(key_words(keys)) ^ _seed_word(seed))
+    """A random 64-bit word for each row, by its number, which no two rows of a table share, or by its key."""
+    numbers = np.arange(start, start + count, dtype=np.uint64) if keys is None else key_words(keys)
+    refuse(len(numbers) != count, f"groups must have one label per row ({count}); got {len(numbers)}.")
+    return _mix(_mix(numbers) ^ _mix(np.array([seed % _WORD], dtype=np.uint64)))
 
 
 def fill_folds(words: Array, folds: int) -> bool:
     """Whether rows or groups with these words are in every fold by hash."""
     return len(np.unique(words % np.uint64(folds))) == folds
-
-
-def row_words(start: int, count: int, seed: int) -> Array:
-    """A random 64-bit word for each row by its number; no two rows of a table share one."""
-    rows = np.arange(start, start + count, dtype=np.uint64)
-    return _mix(_mix(rows) ^ _seed_word(seed))
-
-
-def _seed_word(seed: int) -> np.uint64:
-    return np.uint64(_mix(np.array([seed % _WORD], dtype=np.uint64))[0])
 
 
 def _mix(words: Array) -> Array:

@@ -30,9 +30,13 @@ from mercer.solvers.problem import Problem
 
 Json: TypeAlias = Any  # what JSON holds: numbers, texts, lists, and objects that say what they are
 
-KERNELS: dict[str, type[Kernel]] = {
-    cls.__name__: cls for cls in (*NAMES.values(), Sum, Product, Scaled, Power, Exp, On, Normalized)
-}
+
+def by_name(*classes: type) -> dict[str, type]:
+    """Classes by their names."""
+    return {cls.__name__: cls for cls in classes}
+
+
+KERNELS = by_name(*NAMES.values(), Sum, Product, Scaled, Power, Exp, On, Normalized)
 _COLLECTIONS: dict[str, Callable[[list[Any]], object]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
 _ARRAYS = ("array", "texts", "objects")
 _ENDLESS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -60,8 +64,13 @@ class Writer:
             value = value.item()
         if value is None or type(value) in (bool, str):
             return value
-        if type(value) in (int, float):
-            return self._number(value, what)
+        if type(value) is float:
+            return value if math.isfinite(value) else {"is": "float", "of": str(value)}
+        if type(value) is int:
+            if abs(value) >= LARGEST:
+                words = f"{what} cannot be saved: it must be an integer of at most 63 bits;"
+                raise InputError(f"{words} got {value:.6g}.")
+            return value
         if isinstance(value, Kernel):
             return self.kernel(value)
         if isinstance(value, np.ndarray):
@@ -88,13 +97,6 @@ class Writer:
         must_be = "it must be a number, string, array, kernel of mercer.kernels or a collection of these"
         words = f"{what} cannot be saved: {must_be}; got {got}."
         raise InputError(f"{words} Set it to such a value with set_params, then save.")
-
-    def _number(self, value: float, what: str) -> Json:
-        if isinstance(value, float):
-            return value if math.isfinite(value) else {"is": "float", "of": str(value)}
-        if abs(value) >= LARGEST:
-            raise InputError(f"{what} cannot be saved: it must be an integer of at most 63 bits; got {value:.6g}.")
-        return value
 
     def kernel(self, kernel: Kernel) -> Json:
         """The class of a kernel and its parameters."""
@@ -176,7 +178,7 @@ class Reader:
         raise ModelFileError(f"it holds {str(given['is'])[:40]!r}, which is unknown.")
 
     def _kernel(self, given: dict[str, Json]) -> Kernel:
-        cls = KERNELS[given["class"]]
+        cls: type[Kernel] = KERNELS[given["class"]]
         fields = given["with"]
         need(set(fields) == set(cls._names()), f"the parameters of {cls.__name__} are invalid")
         return cls(**{name: self.value(value) for name, value in fields.items()})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.data.checks import check_size
-from mercer.data.hashing import fill_folds, row_words, words_of
+from mercer.data.hashing import fill_folds, words_of
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, refuse, refuse_if
 from mercer.kernels.base import Kernel
@@ -136,9 +136,9 @@ def rank_words(source: Source, sample: Block, folds: int, seed: int, backend: Ba
     rows = int(source.rows or 0)
     if sample.keys is None:
         first = min(rows, _FIRST * folds)
-        if fill_folds(row_words(0, first, seed), folds):
+        if fill_folds(words_of(0, first, seed), folds):
             return None
-        words, what = np.sort(row_words(0, rows, seed)), "rows"
+        words, what = np.sort(words_of(0, rows, seed)), "rows"
     else:
         words, what = np.unique(words_of(0, len(sample), seed, sample.keys)), "groups"
         if not fill_folds(words, folds) and len(sample) < rows:

@@ -109,10 +109,9 @@ class StreamPlan(Shown):
     def __str__(self) -> str:
         low, high = min(self.landmarks), max(self.landmarks)
         many = counted(low, "landmark") if low == high else f"{low} to {high} landmarks"
-        head = (
-            f"{counted(len(self.landmarks), 'kernel')} x {counted(self.alphas, 'alpha')} on "
-            f"{counted(self.rows, 'row')} with {many}" + (f", {self.folds} folds" if self.folds > 1 else "")
-        )
+        many += f", {self.folds} folds" * (self.folds > 1)
+        tried = f"{counted(len(self.landmarks), 'kernel')} x {counted(self.alphas, 'alpha')}"
+        head = f"{tried} on {counted(self.rows, 'row')} with {many}"
         how, white = "sums whitened at the end", sum(self.whitened)
         if white:
             some = f" of {counted(white, 'kernel')}" * (white < len(self.whitened))

@@ -414,9 +414,8 @@ def _moment(name: str, cell: Any, place: str) -> np.datetime64:
 
 def naive(moment: Any) -> Any:
     """A moment without a time zone: what clocks show in UTC."""
-    if getattr(moment, "tzinfo", None) is None:
-        return moment
-    return moment.astimezone(dt.UTC).replace(tzinfo=None)
+    aware = getattr(moment, "tzinfo", None) is not None
+    return moment.astimezone(dt.UTC).replace(tzinfo=None) if aware else moment
 
 
 def _text(cell: object) -> str:

@@ -355,10 +355,8 @@ def odd_warning(column: Column, cells: Cells) -> MercerWarning | None:
         return None
     kept = column.kind in {"category", "text"}
     taken = f"was taken as {'a category' if column.kind == 'category' else 'text'}" if kept else "was left out"
-    message = (
-        f"Column {column.name!r} {taken}: {odd.share} of its values ({odd.count} of {odd.total}) are not {odd.what}, "
-        f"the first {odd.first}."
-    )
+    share = f"{odd.share} of its values ({odd.count} of {odd.total})"
+    message = f"Column {column.name!r} {taken}: {share} are not {odd.what}, the first {odd.first}."
     hint = f"Correct these values, or leave the cells empty{'$missing' * (odd.what == 'finite numbers')}. "
     hint += "To leave the column out, use $drop." if kept else "To keep the column as it is, use $category or $as_text."
     return (MercerWarning if kept else LeftOutWarning)(message, hint=hint, column=column.name)

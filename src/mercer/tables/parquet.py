@@ -51,7 +51,7 @@ def pyarrow(what: str) -> Any:
 
 
 @contextmanager
-def _refuse_damage(what: str) -> Iterator[None]:
+def _refuse_damage(what: str, is_what: str = "is a damaged Parquet file") -> Iterator[None]:
     """What pyarrow raises inside as one sentence."""
     package = pyarrow("Parquet")
     try:
@@ -59,16 +59,13 @@ def _refuse_damage(what: str) -> Iterator[None]:
     except (InputError, MemoryRefusal):
         raise
     except (package.ArrowException, OSError, ValueError, TypeError, MemoryError) as problem:
-        raise InputError(f"{what} is a damaged Parquet file: {one_line(problem)}.") from None
+        raise InputError(f"{what} {is_what}: {one_line(problem)}.") from None
 
 
 def parquet_file(path: str | Path) -> ParquetFile:
     """A Parquet file, whose pages are read when they are needed."""
-    package = pyarrow("Parquet")
-    try:
+    with _refuse_damage(repr(Path(path).name), "is not a readable Parquet file"):
         return _file(path)
-    except (package.ArrowException, OSError, ValueError) as problem:
-        raise InputError(f"{Path(path).name!r} is not a readable Parquet file: {one_line(problem)}.") from None
 
 
 def _file(source: str | Path | bytes, coded: Sequence[str] = ()) -> ParquetFile:
@@ -76,13 +73,9 @@ def _file(source: str | Path | bytes, coded: Sequence[str] = ()) -> ParquetFile:
     import pyarrow as pa
     from pyarrow import parquet
 
-    return parquet.ParquetFile(
-        pa.BufferReader(source) if isinstance(source, bytes) else source,
-        read_dictionary=list(coded),
-        buffer_size=_PAGE,
-        pre_buffer=False,
-        page_checksum_verification=True,
-    )
+    data = pa.BufferReader(source) if isinstance(source, bytes) else source
+    how = {"buffer_size": _PAGE, "pre_buffer": False, "page_checksum_verification": True}
+    return parquet.ParquetFile(data, read_dictionary=list(coded), **how)
 
 
 def blocks_of(
@@ -167,9 +160,8 @@ def _group_blocks(
     done = 0
     for batch in file.iter_batches(at_once, row_groups=[group], columns=[name for name in names if name not in held]):
         batch.validate(full=True)
-        yield pa.table(
-            {name: held[name].slice(done, batch.num_rows) if name in held else batch.column(name) for name in names}
-        )
+        cut = {name: column.slice(done, batch.num_rows) for name, column in held.items()}
+        yield pa.table({name: cut[name] if name in cut else batch.column(name) for name in names})
         done += batch.num_rows
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from mercer.data.checks import as_names
-from mercer.data.hashing import row_words
+from mercer.data.hashing import words_of
 from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, refuse, refuse_if
 from mercer.runtime.dask import compute
@@ -223,7 +223,7 @@ class Sampling:
 
     def keep(self, state: dict[str, Array], start: int, rows: int, columns: Columns = _NONE) -> None:
         """Keep those of some rows, with their columns, whose words are among the smallest so far."""
-        words = row_words(start, rows, self.seed)
+        words = words_of(start, rows, self.seed)
         full = len(state.get("words", ())) >= self.count
         kept = np.flatnonzero(words < state["words"].max()) if full else _least(words, self.count)
         named = zip(("X", "Y", "weights", "keys"), pick(columns, kept), strict=True)

@@ -341,6 +341,5 @@ def find_roles(names: Sequence[object], asked: RolesGiven, what: str, index: Col
     X = tuple(name for name in known if name not in taken and name not in index)
     refuse(not X, f"{what} has no feature columns besides y, sample_weight and groups.")
     flat = isinstance(asked.y, str | None)
-    return Layout(
-        len(X), X, len(targets) or None, tuple(targets) or None, asked.weights, asked.groups, flat, asked.labels
-    )
+    beside = len(targets) or None, tuple(targets) or None, asked.weights, asked.groups
+    return Layout(len(X), X, *beside, flat, asked.labels)
