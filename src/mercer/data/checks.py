@@ -218,8 +218,7 @@ class KeywordHints:
     def __new__(cls, *_args: object, **given: object) -> Self:
         """An instance, unless a keyword is unknown."""
         known = _keywords(cls) if given else None  # type: ignore[arg-type]
-        if known is not None:
-            _refuse_unknown(cls.__name__, given, known)
+        _refuse_unknown(cls.__name__, given, given if known is None else known)
         return super().__new__(cls)
 
 

@@ -119,19 +119,14 @@ def _float_words(values: Array) -> Array:
     return words
 
 
-def _word(key: object) -> int:
+def _word(key: Any) -> int:
     if isinstance(key, str | bytes):
         raw = key.encode("utf-8", "surrogatepass") if isinstance(key, str) else key
         return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")
-    if isinstance(key, numbers.Real | Decimal):
-        return _number_word(key)
-    if key is None or type(key).__name__ in {"NAType", "NaTType"}:
-        _refuse_gaps(np.array([True]))
-    raise TypeError
-
-
-def _number_word(key: Any) -> int:
-    """The word of a number of any type and size: equal numbers have equal words, as whole numbers and as floats."""
+    _refuse_gaps(np.array([key is None or type(key).__name__ in {"NAType", "NaTType"}]))
+    known = isinstance(key, numbers.Real | Decimal)
+    if not known:
+        raise TypeError
     whole = key == key and abs(key) != float("inf") and key == int(key)  # noqa: PLR0124 - NaN is not itself
     exact = False
     with suppress(OverflowError):

@@ -20,6 +20,7 @@ Array: TypeAlias = npt.NDArray[Any]
 Seed: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None  # what draws are made by
 File: TypeAlias = str | os.PathLike[str] | None
 Columns: TypeAlias = tuple[int | str, ...]
+Names: TypeAlias = Sequence[str] | None  # of columns
 
 # What callers hand over is of many makes, and checked before it is used: these names say what is meant.
 XLike: TypeAlias = Any  # X: an array, a sparse matrix, a data frame, a list of texts or of other objects
@@ -50,22 +51,18 @@ class Rows:
     (3, 2, [[3.0, 4.0], [5.0, 6.0]])
     """
 
+    _parent: Rows | None
     __slots__ = ("_centre", "_derived", "_lock", "_origin", "_parent", "names", "values")
 
     def __init__(
-        self,
-        values: Any,
-        names: Sequence[str] | None = None,
-        centre: Array | None = None,
-        *,
-        cut: tuple[Rows | None, slice] = (None, slice(None)),
+        self, values: Any, names: Names = None, centre: Array | None = None, cut: tuple[Rows, slice] | None = None
     ) -> None:
         if isinstance(values, np.ndarray) and values.flags.writeable:
             values = values.view()
             values.flags.writeable = False  # users' functions see the caller's own numbers
         self.values: Any = values
         self.names = None if names is None else tuple(names)
-        self._parent, self._origin = cut  # the rows that these are a part of
+        self._parent, self._origin = cut or (None, slice(None))  # the rows that these are a part of
         self._derived: dict[Hashable, Rows] = {}
         self._centre = centre
         self._lock = threading.RLock()
@@ -171,7 +168,7 @@ def _centre(values: Array) -> Array:
         return np.asarray(np.where(np.abs(mean - middle) <= _NEAR * (high - low), mean, middle))
 
 
-def as_rows(X: XLike, names: Sequence[str] | None = None, *, objects: bool = False) -> Rows:
+def as_rows(X: XLike, names: Names = None, *, objects: bool = False) -> Rows:
     """Take what people have (arrays, lists, DataFrames, sparse matrices, objects) as rows.
 
     Numbers become float64 and must be finite; nothing given is changed. With `objects`, each element of a list
@@ -270,7 +267,7 @@ def _check_numbers(values: Array) -> Array:
     return table
 
 
-def _table(values: Array, names: Sequence[str] | None) -> Rows:
+def _table(values: Array, names: Names) -> Rows:
     """A table of mixed columns stays as it is; one whose every cell is a number becomes numbers."""
     if values.dtype == object and all(isinstance(cell, numbers.Real) for cell in values.ravel()):
         return Rows(_check_numbers(values.astype(np.float64)), names)

@@ -195,9 +195,8 @@ def _relative_to(reference: tuple[float, float], score: float) -> float:
     Errors, which are negative scores, are multiplied by their ratio, and other scores shifted by their difference.
     """
     there, everywhere = reference
-    if max(there, everywhere, score) < 0:
-        return score * (everywhere / there)
-    return score + everywhere - there
+    below = max(there, everywhere, score) < 0
+    return score * (everywhere / there) if below else score + everywhere - there
 
 
 @dataclass(frozen=True, eq=False, repr=False)

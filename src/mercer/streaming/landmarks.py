@@ -168,9 +168,8 @@ class FindDistinct:
 
     def add(self, state: State, block: Block) -> None:
         """Add the labels or words of a block."""
-        distinct = block.Y
-        if self.seed is not None:
-            distinct = words_of(block.start, len(block), self.seed, block.keys)
+        seed = self.seed
+        distinct = block.Y if seed is None else words_of(block.start, len(block), seed, block.keys)
         if distinct is not None:
             self.merge(state, {"distinct": distinct})
 

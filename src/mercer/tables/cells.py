@@ -98,9 +98,7 @@ class OddCells:
     def add_infinite(self, values: Array, where: Where, row: int) -> OddCells:
         """The count with the infinite numbers of a block added, whose first row has this number."""
         places = np.flatnonzero(np.isinf(values)).tolist()
-        first = self.first
-        if places and not first:
-            first = f"{str(values[places[0]])!r} in {where(row + places[0])}"
+        first = self.first or "".join(f"{str(values[place])!r} in {where(row + place)}" for place in places[:1])
         return OddCells(self.what, self.count + len(places), self.total + int((~np.isnan(values)).sum()), first)
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
@@ -195,10 +196,9 @@ def _separator(text: str, what: str) -> str:
 
 def _widths(text: str, mark: str, rows: int) -> set[int]:
     """How many cells the header and the first rows have; none if they cannot be read."""
-    try:
+    with suppress(InputError):
         return {len(cells) for cells in islice((cells for _, cells in _records(text, mark, "") if any(cells)), rows)}
-    except InputError:
-        return set()
+    return set()
 
 
 def _names(header: list[str], line: int, what: str, notes: list[str]) -> list[str]:

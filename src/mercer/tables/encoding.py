@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from mercer.tables.reading import Reading, Rules, arrow_reading, read_table
 from mercer.tables.values import NumberStyle
 from mercer.text import counted
 
+Listed: TypeAlias = Sequence[str]  # names of columns
 LONG = 1_000_000  # rows of a Parquet table beyond which it is read in passes and not held
 TOO_LARGE = f"Drop long texts, or make it a Parquet table of more than {LONG} rows, which is read in blocks."
 _SAMPLE = 20_000  # rows that columns of a long table are judged by
@@ -155,11 +156,7 @@ class EncodedFile:
 
 
 def encode_file(
-    source: str,
-    features: Sequence[str],
-    numbers: Sequence[str],
-    labels: Sequence[str],
-    encoder: TableEncoder | None = None,
+    source: str, features: Listed, numbers: Listed, labels: Listed, encoder: TableEncoder | None = None
 ) -> EncodedFile:
     """Encode a CSV or Parquet file as the command line does.
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Names
 from mercer.errors import InputError, MemoryRefusal, refuse, refuse_if
 from mercer.runtime import promise, readable
 from mercer.runtime.disk import SourceStamp
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.parquet import ColumnChunkMetaData, ColumnSchema, ParquetFile
 
-Names: TypeAlias = Sequence[str] | None
 _AT_ONCE = 50_000  # rows of a block
 # Bytes of memory for each cell of a table that is held: 38 to 52 for numbers, less for the codes of texts, measured on
 # a million rows; for each byte of texts in a row group, which are held compressed, encoded and as a dictionary; and for
