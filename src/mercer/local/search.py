@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError
+from mercer.errors import refuse
 from mercer.kernels.base import Kernel
 from mercer.local.cells import CellProblem, CellSystem, LocalFit, spread_of_columns
 from mercer.runtime import run, thread_count
@@ -162,9 +162,8 @@ class LocalCandidates:
 
     def _best(self) -> tuple[Kernel, float, float]:
         scored = [each for each in self.tried if not math.isnan(each[2])]
-        if not scored:
-            words = f"All scores are NaN: {self.scoring.name} is not defined for these rows."
-            raise InputError(f"{words} Use another score.")
+        words = f"All scores are NaN: {self.scoring.name} is not defined for these rows."
+        refuse(not scored, f"{words} Use another score.")
         return max(scored, key=lambda each: each[2])
 
     def _fit(self, kernel: Kernel, alpha: float) -> LocalFit:

@@ -14,7 +14,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, refuse, refuse_if
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
-from mercer.runtime.passes import Backend, run_pass
+from mercer.runtime.passes import Backend, PassWork, run_pass
 from mercer.selection.plan import Rates
 from mercer.solvers.landmarks import Features, draw_landmarks
 from mercer.streaming.blocks import Block, Source
@@ -151,7 +151,7 @@ def rank_words(source: Source, sample: Block, folds: int, seed: int, backend: Ba
 
 
 @dataclass(frozen=True)
-class FindDistinct:
+class FindDistinct(PassWork):
     """The work of a pass that collects what is distinct: all labels, or the words of all groups.
 
     Attributes
@@ -161,10 +161,6 @@ class FindDistinct:
     """
 
     seed: int | None = None
-
-    def begin(self) -> State:
-        """None yet."""
-        return {}
 
     def add(self, state: State, block: Block) -> None:
         """Add the labels or words of a block."""

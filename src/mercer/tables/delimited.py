@@ -36,10 +36,8 @@ class Delimited:
 
     Attributes
     ----------
-    names : list of str
-        Of the columns.
-    columns : list of list of str
-        The cells, without white space around them.
+    columns : dict of str to list of str
+        The cells of each column by its name, without white space around them.
     lines : list of int
         The line of the file in which each row begins.
     separator : str
@@ -48,8 +46,7 @@ class Delimited:
         What the reader should tell.
     """
 
-    names: list[str]
-    columns: list[list[str]]
+    columns: dict[str, list[str]]
     lines: list[int]
     separator: str
     notes: list[str]
@@ -62,8 +59,8 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None, encoding
     --------
     >>> from mercer.tables.delimited import read_delimited
     >>> table = read_delimited(b"a;b\n1,5;x\n", "it")
-    >>> table.names, table.columns, table.separator
-    (['a', 'b'], [['1,5'], ['x']], ';')
+    >>> table.columns, table.separator
+    ({'a': ['1,5'], 'b': ['x']}, ';')
     """
     notes: list[str] = []
     text = _decode(raw, what, encoding, notes)
@@ -92,8 +89,8 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None, encoding
     if inside:
         notes.append(f"{counted(len(inside), 'empty line')} skipped, the first is line {inside[0]}.")
     refuse(not kept, f"{what} has a header with {len(names)} columns, but no rows.")
-    columns = [[cell.strip(" \t") for cell in column] for column in zip(*kept, strict=True)]
-    return Delimited(names, columns, lines, found, notes)
+    columns = ([cell.strip(" \t") for cell in column] for column in zip(*kept, strict=True))
+    return Delimited(dict(zip(names, columns, strict=True)), lines, found, notes)
 
 
 def _decode(raw: bytes, what: str, encoding: str | None, notes: list[str]) -> str:

@@ -146,7 +146,7 @@ def read_table(
         return arrow_reading(cells, what, how, declared)
     table = read_delimited(raw, what, separator, encoding)
     kind, where = SEPARATORS.get(table.separator, table.separator), Where(what, table.lines)
-    return how.reading(dict(zip(table.names, table.columns, strict=True)), where, kind, table.notes)
+    return how.reading({**table.columns}, where, kind, table.notes)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from mercer.data.rows import Array, XLike
 from mercer.errors import InputError, refuse, refuse_if
 from mercer.runtime.dask import compute
 from mercer.runtime.disk import SourceStamp, retell
-from mercer.runtime.passes import Backend, run_pass
+from mercer.runtime.passes import Backend, PassWork, run_pass
 from mercer.runtime.resources import promise
 from mercer.streaming.blocks.table import (
     Block,
@@ -199,7 +199,7 @@ def _least(words: Array, count: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Sampling:
+class Sampling(PassWork):
     """Work of a pass that keeps the `count` rows with the smallest hashed numbers, however the table is cut.
 
     Attributes
@@ -212,10 +212,6 @@ class Sampling:
 
     count: int
     seed: int
-
-    def begin(self) -> dict[str, Array]:
-        """Nothing yet."""
-        return {}
 
     def add(self, state: dict[str, Array], block: Block) -> None:
         """Look at the words of a block and keep the rows that are among the smallest so far."""
