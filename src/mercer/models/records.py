@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import re
 import warnings
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -46,29 +45,21 @@ _WORDS = 200  # letters of a kernel in an account
 MISFITS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
 
 
-@dataclass(frozen=True)
-class FileStamp:
-    """When a model was written, and with which versions of what."""
+def stamp_now() -> dict[str, Json]:
+    """When a model is written, which is now, and with which versions of what."""
+    versions = {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+    return {"when": datetime.now(UTC).replace(microsecond=0).isoformat(), "versions": versions}
 
-    when: str
-    versions: dict[str, str]
 
-    @classmethod
-    def now(cls) -> FileStamp:
-        """Here and now."""
-        when = datetime.now(UTC).replace(microsecond=0).isoformat()
-        return cls(when, {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES})
-
-    @classmethod
-    def read(cls, record: dict[str, Json]) -> FileStamp:
-        """From a record."""
-        when, versions = record["when"], record["versions"]
-        dated = type(when) is str and _WHEN.fullmatch(when) and isinstance(versions, dict)
-        need(dated, "its date is missing or invalid")
-        named = [*versions, *versions.values()]
-        sound = all(type(each) is str and len(each) < 100 and each.isprintable() for each in named)
-        need(sound, "its list of versions is invalid")
-        return cls(when, versions)
+def read_stamp(record: dict[str, Json]) -> dict[str, Json]:
+    """When a model was written, and with which versions of what, from its record."""
+    when, versions = record["when"], record["versions"]
+    dated = type(when) is str and _WHEN.fullmatch(when) and isinstance(versions, dict)
+    need(dated, "its date is missing or invalid")
+    named = [*versions, *versions.values()]
+    sound = all(type(each) is str and len(each) < 100 and each.isprintable() for each in named)
+    need(sound, "its list of versions is invalid")
+    return {"when": when, "versions": versions}
 
 
 class ModelWriter(Writer):
@@ -130,18 +121,18 @@ def _pipeline(steps: list[tuple[str, Estimator]]) -> Pipeline:
     return Pipeline(steps)
 
 
-def written(model: Estimator, stamp: FileStamp) -> tuple[str, dict[str, Array]]:
+def written(model: Estimator, stamp: dict[str, Json]) -> tuple[str, dict[str, Array]]:
     """The record of a model as text, and the arrays it names."""
     writer = ModelWriter()
     record = {"account": account(model), "model": writer.value(model, "The model")}
-    return dumps(record | {"when": stamp.when, "versions": stamp.versions}), writer.arrays
+    return dumps(record | stamp), writer.arrays
 
 
 def restored(text: str, arrays: dict[str, Array]) -> Estimator:
     """The model that a record speaks of; written again it would be the same record."""
     record = loads(text, "its record")
     try:
-        stamp = FileStamp.read(record)
+        stamp = read_stamp(record)
         model = ModelReader(arrays).value(record["model"])
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
         nested = isinstance(model, Pipeline) and type(last) is TableModel

@@ -15,7 +15,7 @@ from mercer.displays import SpectrumDisplay
 from mercer.inference.effects import MarginalEffects
 from mercer.inference.influence import Influence
 from mercer.insight.intervals import Coverage
-from mercer.models.records import FileStamp
+from mercer.models.records import stamp_now
 from mercer.report.effects import ColumnEffect, average_effects, main_effects, row_influence
 from mercer.report.facts import CommitteeChoice, Data, Origin, SearchChoice, choice_of, data_of
 from mercer.report.judging import HeldOutFacts, LabelFacts, chosen_by, held_out_of, judge, labels_of, training_error
@@ -283,7 +283,7 @@ def spectrum_of(subject: Subject) -> SpectrumFact | None:
 
 def reproduction_of(subject: Subject, origin: Origin) -> Reproduction:
     """Command, versions, seed and the digest of the data."""
-    stamp = FileStamp.now()
+    stamp = stamp_now()
     if origin.path and Path(origin.path).is_file():
         with Path(origin.path).open("rb") as file:
             digest, of = hashlib.file_digest(file, "sha256"), f"the file {origin.name or origin.path}"
@@ -291,4 +291,4 @@ def reproduction_of(subject: Subject, origin: Origin) -> Reproduction:
         digest, of = hashlib.sha256(subject.Z.tobytes()), "the rows as numbers, with their targets"
         digest.update("\n".join(map(str, subject.y.tolist())).encode())
     seed = str(subject.model.random_state)
-    return Reproduction(origin.command, stamp.versions, stamp.when, seed, digest.hexdigest(), of)
+    return Reproduction(origin.command, stamp["versions"], stamp["when"], seed, digest.hexdigest(), of)

@@ -318,9 +318,8 @@ def decide(cells: Cells, asked: str | None, *, rows_counted: bool = False) -> tu
         return "constant", "every value is missing"
     if is_constant(cells):
         said = short(texts_of(cells)[1][0])
-        if present == len(cells.values):
-            return "constant", f"every value is {said}"
-        return "category", f"{said} or missing"
+        whole = present == len(cells.values)
+        return ("constant", f"every value is {said}") if whole else ("category", f"{said} or missing")
     if asked is not None:
         return asked, "set by the user"  # type: ignore[return-value]  # settings are checked when they are made
     if rows_counted and (name_rows := _names_of_rows(cells)):
