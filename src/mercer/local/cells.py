@@ -196,10 +196,7 @@ class CellProblem:
 
 def _marks(sets: list[Array], n: int) -> Array:
     """Which of n rows are in each set (sets x n)."""
-    found = np.zeros((len(sets), n), dtype=bool)
-    for place, rows in enumerate(sets):
-        found[place, rows] = True
-    return found
+    return np.array([np.isin(np.arange(n), rows) for rows in sets], dtype=bool).reshape(-1, n)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ in cells, which are more than their fields, have stand-ins that are restored wit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path, PurePath
@@ -37,7 +36,7 @@ def by_name(*classes: type) -> dict[str, type]:
 
 
 KERNELS = by_name(*NAMES.values(), Sum, Product, Scaled, Power, Exp, On, Normalized)
-_COLLECTIONS: dict[str, Callable[[list[Any]], object]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+_COLLECTIONS = by_name(dict, tuple, set, frozenset)
 _ARRAYS = ("array", "texts", "objects")
 _ENDLESS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _LAST_LETTER = 0x10FFFF
@@ -82,11 +81,9 @@ class Writer:
         return self._collection(value, what)
 
     def _collection(self, value: Any, what: str) -> Json:
-        if type(value) is dict:
-            return {"is": "dict", "of": [[self.value(k, what), self.value(v, what)] for k, v in value.items()]}
         if type(value) not in (list, *_COLLECTIONS.values()):
             return self.special(value, what)
-        items = [self.value(item, what) for item in value]
+        items = [self.value(item, what) for item in (map(list, value.items()) if type(value) is dict else value)]
         if type(value) in (set, frozenset):
             items.sort(key=dumps)
         return items if type(value) is list else {"is": type(value).__name__, "of": items}
@@ -160,9 +157,8 @@ class Reader:
             return given
         word = given["is"]
         if word in _COLLECTIONS:
-            return _COLLECTIONS[word]([self.value(item) for item in _listed(given)])
-        if word == "dict":
-            return {self.value(key): self.value(value) for key, value in _listed(given)}
+            need(isinstance(given["of"], list), "a collection is invalid")
+            return _COLLECTIONS[word](self.value(given["of"]))
         if word == "float":
             return _ENDLESS[given["of"]]
         if word == "path":
@@ -233,11 +229,6 @@ def _cells(array: Array, what: str) -> Array:
     text = dumps([writer.value(item, what) for item in array.ravel()])
     refuse_if(writer.arrays, what, "a string, a number or a collection to be saved", "an array", "Use lists.")
     return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
-
-
-def _listed(given: dict[str, Json]) -> list[Json]:
-    need(isinstance(given["of"], list), "a collection is invalid")
-    return given["of"]  # type: ignore[no-any-return]
 
 
 def names_in(given: Json) -> set[str]:
