@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # A part of the tests in which every dependency and extra is used, for the environments of `minimum` and `wheel`.
 QUICK := tests/test_import.py tests/models/test_models.py::test_the_file_is_a_safetensors_file tests/cli/test_fitting.py \
 	tests/streaming/test_blocks.py tests/streaming/test_blocks_kinds.py tests/data/test_samples.py tests/displays \
-	tests/tables/test_encoder.py tests/tables/test_frames.py tests/cli/test_running_report.py \
+	tests/tables/test_encoder.py tests/tables/test_encoder_frames.py tests/cli/test_running_report.py \
 	tests/estimators/test_ridge.py tests/estimators/test_nystroem_dask.py tests/lab/test_answers.py tests/lab/test_files_uploads.py \
 	tests/lab/test_server.py::test_the_page_and_its_files_are_there_with_a_strict_policy
 

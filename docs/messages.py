@@ -15,6 +15,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "mercer"
 
 # Functions whose arguments are parts of a message: the class of the error, and the message, in which {1} is argument 1.
 HELPERS = {
+    "refuse": ("InputError", "{1}"),
     "need": ("ModelFileError", "{1}."),
     "promise": ("MemoryRefusal", "{1} needs {needed} of memory; {available} is available. {2}"),
     "_promise": ("MemoryRefusal", "{1} needs {needed} of memory; {available} is available. {2}"),
@@ -29,7 +30,6 @@ HELPERS = {
 # Functions that return a message, or the end of a message.
 RETURNING = {
     "_refusal": "InputError",
-    "_csv_words": "InputError",
     "_interrupt_words": "command line",
     "words": "command line",
 }

@@ -6,7 +6,7 @@ import json
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.models.records import FileStamp, written
+from mercer.models.records import read_stamp, written
 from mercer.runtime.container import CODES, DTYPES, VERSION, Checkpoint, digest_of, dumps, packed, sealed
 
 STRANGE = [
@@ -201,4 +201,4 @@ def same_content(one, other):
 def written_again(model, data):
     """The file that a loaded model would be, with the stamp of the file that it came from."""
     _, record, _ = split(data)
-    return packed(*written(model, FileStamp.read(record)))
+    return packed(*written(model, read_stamp(record)))

@@ -223,20 +223,17 @@ def load_ida(folder: str | os.PathLike[str]) -> IdaSet:
     ('banana', 1, (2, 2), [-1, 1])
     """
     place = Path(folder)
-    if not place.is_dir():
-        got = "a file" if place.exists() else "no such folder"
-        raise InputError(sentence(repr(str(place)), "a folder with the text files of an IDA set", got))
+    got = "a file" if place.exists() else "no such folder"
+    refuse_if(not place.is_dir(), repr(str(place)), "a folder with the text files of an IDA set", got)
     matches = [match for each in place.iterdir() if (match := _IDA_FILE.fullmatch(each.name))]
     names = sorted({match[1] for match in matches})
-    if len(names) != 1:
-        got = listed(names) if names else "no file <name>_train_data_<i>.asc"
-        way_out = "Use one folder for each set." if names else ""
-        raise InputError(sentence(repr(str(place)), "a folder of one IDA set", got, way_out))
+    got = listed(names) if names else "no file <name>_train_data_<i>.asc"
+    way_out = "Use one folder for each set." if names else ""
+    refuse_if(len(names) != 1, repr(str(place)), "a folder of one IDA set", got, way_out)
     splits = tuple(_ida_split(place, names[0], i) for i in sorted({int(match[2]) for match in matches}))
     widths = sorted({X.shape[1] for split in splits for X in (split.X_train, split.X_test)})
-    if len(widths) > 1:
-        got = f"{widths[0]} in some and {widths[-1]} in others"
-        raise InputError(sentence(f"The number of columns of {names[0]}", "the same in all files of data", got))
+    what, got = f"The number of columns of {names[0]}", f"{widths[0]} in some and {widths[-1]} in others"
+    refuse_if(len(widths) > 1, what, "the same in all files of data", got)
     return IdaSet(names[0], splits)
 
 
@@ -244,10 +241,9 @@ def _ida_split(place: Path, name: str, number: int) -> IdaSplit:
     files = [place / f"{name}_{part}_{number}.asc" for part in _PARTS]
     X_train, y_train, X_test, y_test = (_numbers(file) for file in files)
     for X, y, file in ((X_train, y_train, files[1]), (X_test, y_test, files[3])):
-        if y.shape != (len(X), 1) or not np.isin(y, (-1, 1)).all():
-            must_be = f"one label, -1 or 1, for each of the {counted(len(X), 'row')} of data"
-            got = f"{len(y)} x {y.shape[1]} numbers from {y.min():g} to {y.max():g}"
-            raise InputError(sentence(repr(file.name), must_be, got))
+        must_be = f"one label, -1 or 1, for each of the {counted(len(X), 'row')} of data"
+        got = f"{len(y)} x {y.shape[1]} numbers from {y.min():g} to {y.max():g}"
+        refuse_if(y.shape != (len(X), 1) or not np.isin(y, (-1, 1)).all(), repr(file.name), must_be, got)
     return IdaSplit(number, X_train, y_train[:, 0].astype(int), X_test, y_test[:, 0].astype(int))
 
 

@@ -201,13 +201,15 @@ def sentence(what: str, must_be: str, got: object, way_out: str = "") -> str:
     return f"{what} must be {must_be}; got {got}." + (f" {way_out}" if way_out else "")
 
 
-def refuse(invalid: object, words: str) -> None:
-    """Raise an InputError with these words if something is invalid.
+def refuse(invalid: object, message: str, hint: str = "", column: str = "") -> None:
+    """Raise an InputError with this message if something is invalid.
 
-    >>> refuse(2 + 2 == 5, "Choose another arithmetic.")
+    >>> refuse(not [], "X is empty.")
+    Traceback (most recent call last):
+    mercer.errors.InputError: X is empty.
     """
     if invalid:
-        raise InputError(words)
+        raise InputError(message, hint=hint, column=column)
 
 
 def refuse_if(invalid: object, what: str, must_be: str, got: object, way_out: str = "") -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from mercer.data.hashing import fold_of, key_words, row_words
+from mercer.data.hashing import fold_of, key_words, words_of
 from mercer.errors import InputError
 
 
@@ -53,7 +53,7 @@ def test_blocks_give_what_the_whole_gives(rng):
 
 
 def test_words_of_rows_are_all_different():
-    assert len(np.unique(row_words(0, 100_000, 9))) == 100_000
+    assert len(np.unique(words_of(0, 100_000, 9))) == 100_000
 
 
 def splitmix64(word):

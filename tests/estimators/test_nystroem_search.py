@@ -20,7 +20,7 @@ from mercer import (
     NystroemRidgeClassifierCV,
     NystroemRidgeCV,
 )
-from mercer.data.hashing import row_words
+from mercer.data.hashing import words_of
 from mercer.errors import EdgeOfGridWarning, InputError, MemoryRefusal, MercerWarning
 from mercer.kernels import Gaussian, Laplacian, Precomputed
 from refusals import tells
@@ -194,7 +194,7 @@ def test_few_rows_are_dealt_evenly_and_scored_as_refitting_does(rows, rng):
     assert np.ptp(search.fold_rows_) <= 1
     assert search.fold_rows_.sum() == rows
     assert search.folds_.label == "10 folds dealt in the order of a hash (seed 0)"
-    folds = np.argsort(np.argsort(row_words(0, rows, 0))) % 10
+    folds = np.argsort(np.argsort(words_of(0, rows, 0))) % 10
     expected = scores(squared, whitened(KERNELS[0], X[:5], X), y[:, None], search.alphas_, folds)
     np.testing.assert_allclose(search.table_.scores[0, :, :, 0], expected, rtol=1e-6)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import numbers
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from functools import cache, wraps
 from inspect import signature
 from typing import Any, ParamSpec, Self, TypeVar
@@ -111,12 +112,9 @@ def check_alpha(owner: str, alpha: AlphaLike, targets: int) -> Array:
         ...
     mercer.errors.InputError: alpha of KernelRidge must be a finite, non-negative number; got -1.0. ...
     """
-    try:
-        given = as_numbers(alpha)
-    except (TypeError, ValueError, OverflowError):
-        given = None
-    if given is None:
-        given = np.asarray(np.nan)
+    given = np.asarray(np.nan)
+    with suppress(TypeError, ValueError, OverflowError):
+        given = given if (values := as_numbers(alpha)) is None else values
     what = f"alpha of {owner}"
     must_be = "one number" if targets == 1 else f"one number, or an array of {targets} numbers (one per target)"
     refuse_if(given.ndim > 1 or given.size not in (1, targets), what, must_be, f"an array of shape {given.shape}")
@@ -220,8 +218,7 @@ class KeywordHints:
     def __new__(cls, *_args: object, **given: object) -> Self:
         """An instance, unless a keyword is unknown."""
         known = _keywords(cls) if given else None  # type: ignore[arg-type]
-        if known is not None:
-            _refuse_unknown(cls.__name__, given, known)
+        _refuse_unknown(cls.__name__, given, given if known is None else known)
         return super().__new__(cls)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer.data.checks import as_names, kind_of_names
 from mercer.data.rows import Array, PerRow, Seed, SplitsLike, XLike, YLike, row_count
-from mercer.errors import InputError, refuse_if, sentence
+from mercer.errors import InputError, refuse, refuse_if, sentence
 
 _COPIED = 0.01  # share of rows that are copies, above which they are no chance
 _FEW_DISTINCT = 10  # values of a column that are too few to be mostly distinct
@@ -156,19 +156,18 @@ def draw(
     """
     n = row_count(X)
     groups = None if groups is None else check_names("groups", groups, n)
-    if not isinstance(repeats, numbers.Integral) or repeats < 1:
-        raise InputError(sentence("repeats", "an integer of at least 1", repr(repeats)))
-    if repeats > 1 and (cv is None or not (isinstance(cv, numbers.Integral) or hasattr(cv, "split"))):
-        must_be = "1 when cv is leave-one-out or a list of splits, which are not random"
-        raise InputError(sentence("repeats", must_be, repeats, "Set cv to a number of folds."))
+    whole = isinstance(repeats, numbers.Integral) and repeats >= 1
+    refuse_if(not whole, "repeats", "an integer of at least 1", repr(repeats))
+    fixed = cv is None or not (isinstance(cv, numbers.Integral) or hasattr(cv, "split"))
+    must_be = "1 when cv is leave-one-out or a list of splits, which are not random"
+    refuse_if(repeats > 1 and fixed, "repeats", must_be, repeats, "Set cv to a number of folds.")
     if cv is None and groups is not None:
         from sklearn.model_selection import LeaveOneGroupOut
 
         each = LeaveOneGroupOut().split(np.zeros((n, 1)), y, groups)
         return Folds(n, (_as_splits(each, n),), "leave-one-group-out")
     if cv is None:
-        if n < 2:
-            raise InputError(f"Leave-one-out needs at least 2 rows; got {n}.")
+        refuse(n < 2, f"Leave-one-out needs at least 2 rows; got {n}.")
         return Folds(n, (tuple(LeftOut(np.array([i]), n) for i in range(n)),), "leave-one-out")
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
         return _by_number(int(cv), X, y, int(repeats), groups, random_state, classifier=classifier)
@@ -266,23 +265,18 @@ def _as_splits(pairs: Iterable[Any], n: int, groups: Array | None = None) -> tup
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise InputError(f"cv must yield pairs (train, test) of row indices; got {type(pair).__name__}.")
     splits = tuple(Split(_rows(train, n), np.sort(_rows(test, n))) for train, test in listed)
-    if not splits:
-        raise InputError("cv must yield at least one split; got none.")
+    refuse(not splits, "cv must yield at least one split; got none.")
     for split in splits:
-        if not len(split.train) or not len(split.test):
-            raise InputError(
-                "Every split must have at least one training row and one test row; got a split with an empty training "
-                "or test set."
-            )
-        if np.bincount(np.concatenate([split.train, split.test])).max() > 1:
-            raise InputError("Training and test rows of a split must be disjoint; got a row that is in both.")
-    for i, split in enumerate(splits):
-        both = [] if groups is None else np.intersect1d(groups[split.train], groups[split.test]).tolist()
-        if both:
-            raise InputError(
-                f"cv must not put rows of one group into both the training set and the test set; got group {both[0]!r} "
-                f"in both sets of split {i}. Use a group splitter such as GroupKFold."
-            )
+        empty = not len(split.train) or not len(split.test)
+        words = "Every split must have at least one training row and one test row;"
+        refuse(empty, f"{words} got a split with an empty training or test set.")
+        twice = np.bincount(np.concatenate([split.train, split.test])).max() > 1
+        refuse(twice, "Training and test rows of a split must be disjoint; got a row that is in both.")
+    for i, split in enumerate(() if groups is None else splits):
+        both = np.intersect1d(groups[split.train], groups[split.test]).tolist()  # type: ignore[index]
+        words = "cv must not put rows of one group into both the training set and the test set;"
+        got = f"got group {', '.join(map(repr, both[:1]))} in both sets of split {i}."
+        refuse(both, f"{words} {got} Use a group splitter such as GroupKFold.")
     return splits
 
 
@@ -302,10 +296,8 @@ def _rows(given: object, n: int) -> Array:
     bad, got = rows.min() < 0 or rows.max() >= n, f"{rows.min()} to {rows.max()}"
     refuse_if(bad, "Row indices of a split", f"between 0 and {n - 1}", got)
     rows = rows.astype(np.intp)
-    if np.bincount(rows).max() > 1:
-        raise InputError(
-            "Row indices of a split must be unique; got duplicates. To count a row twice, set its sample_weight to 2."
-        )
+    words = "Row indices of a split must be unique; got duplicates."
+    refuse(np.bincount(rows).max() > 1, f"{words} To count a row twice, set its sample_weight to 2.")
     return rows
 
 

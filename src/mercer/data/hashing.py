@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import numbers
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, refuse_if, sentence
+from mercer.errors import InputError, refuse, refuse_if, sentence
 
 _WORD = 2**64
 _STEP = 0x9E3779B97F4A7C15
@@ -65,27 +66,15 @@ def fold_of(
 
 
 def words_of(start: int, count: int, seed: int, keys: Array | None = None) -> Array:
-    """A random 64-bit word for each row, by its number or by its key."""
-    if keys is None:
-        return row_words(start, count, seed)
-    if len(keys) != count:
-        raise InputError(f"groups must have one label per row ({count}); got {len(keys)}.")
-    return _mix(_mix(key_words(keys)) ^ _seed_word(seed))
+    """A random 64-bit word for each row, by its number, which no two rows of a table share, or by its key."""
+    numbers = np.arange(start, start + count, dtype=np.uint64) if keys is None else key_words(keys)
+    refuse(len(numbers) != count, f"groups must have one label per row ({count}); got {len(numbers)}.")
+    return _mix(_mix(numbers) ^ _mix(np.array([seed % _WORD], dtype=np.uint64)))
 
 
 def fill_folds(words: Array, folds: int) -> bool:
     """Whether rows or groups with these words are in every fold by hash."""
     return len(np.unique(words % np.uint64(folds))) == folds
-
-
-def row_words(start: int, count: int, seed: int) -> Array:
-    """A random 64-bit word for each row by its number; no two rows of a table share one."""
-    rows = np.arange(start, start + count, dtype=np.uint64)
-    return _mix(_mix(rows) ^ _seed_word(seed))
-
-
-def _seed_word(seed: int) -> np.uint64:
-    return np.uint64(_mix(np.array([seed % _WORD], dtype=np.uint64))[0])
 
 
 def _mix(words: Array) -> Array:
@@ -100,8 +89,7 @@ def key_words(keys: Array) -> Array:
     """A 64-bit word for each key: whole numbers are themselves, texts are hashed."""
     keys = np.asarray(keys)
     kind = keys.dtype.kind
-    if keys.ndim != 1:
-        raise InputError(f"groups must have one label per row; got an array of {keys.ndim} dimensions.")
+    refuse(keys.ndim != 1, f"groups must have one label per row; got an array of {keys.ndim} dimensions.")
     if kind in "bi":
         return keys.astype(np.int64).view(np.uint64)
     if kind == "u":
@@ -131,32 +119,22 @@ def _float_words(values: Array) -> Array:
     return words
 
 
-def _word(key: object) -> int:
+def _word(key: Any) -> int:
     if isinstance(key, str | bytes):
         raw = key.encode("utf-8", "surrogatepass") if isinstance(key, str) else key
         return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")
-    if isinstance(key, numbers.Real | Decimal):
-        return _number_word(key)
-    if key is None or type(key).__name__ in {"NAType", "NaTType"}:
-        _refuse_gaps(np.array([True]))
-    raise TypeError
-
-
-def _number_word(key: Any) -> int:
-    """The word of a number of any type and size: equal numbers have equal words, as whole numbers and as floats."""
+    _refuse_gaps(np.array([key is None or type(key).__name__ in {"NAType", "NaTType"}]))
+    known = isinstance(key, numbers.Real | Decimal)
+    if not known:
+        raise TypeError
     whole = key == key and abs(key) != float("inf") and key == int(key)  # noqa: PLR0124 - NaN is not itself
-    if whole and (-_WORD // 2 <= key < _WORD or not _is_float(int(key))):
+    exact = False
+    with suppress(OverflowError):
+        exact = whole and int(float(int(key))) == int(key)  # a whole number that a float64 holds
+    if whole and (-_WORD // 2 <= key < _WORD or not exact):
         return int(key) % _WORD
     return int(_float_words(np.array([float(key)]))[0])
 
 
-def _is_float(whole: int) -> bool:
-    try:
-        return int(float(whole)) == whole
-    except OverflowError:
-        return False
-
-
 def _refuse_gaps(missing: Array) -> None:
-    if missing.any():
-        raise InputError("groups must not have missing values. Impute the missing values, or drop these rows.")
+    refuse(missing.any(), "groups must not have missing values. Impute the missing values, or drop these rows.")

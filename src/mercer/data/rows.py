@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mercer.errors import InputError, nearest, refuse_if, sentence
+from mercer.errors import InputError, nearest, refuse, refuse_if, sentence
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -20,6 +20,7 @@ Array: TypeAlias = npt.NDArray[Any]
 Seed: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None  # what draws are made by
 File: TypeAlias = str | os.PathLike[str] | None
 Columns: TypeAlias = tuple[int | str, ...]
+Names: TypeAlias = Sequence[str] | None  # of columns
 
 # What callers hand over is of many makes, and checked before it is used: these names say what is meant.
 XLike: TypeAlias = Any  # X: an array, a sparse matrix, a data frame, a list of texts or of other objects
@@ -50,22 +51,18 @@ class Rows:
     (3, 2, [[3.0, 4.0], [5.0, 6.0]])
     """
 
+    _parent: Rows | None
     __slots__ = ("_centre", "_derived", "_lock", "_origin", "_parent", "names", "values")
 
     def __init__(
-        self,
-        values: Any,
-        names: Sequence[str] | None = None,
-        centre: Array | None = None,
-        *,
-        cut: tuple[Rows | None, slice] = (None, slice(None)),
+        self, values: Any, names: Names = None, centre: Array | None = None, cut: tuple[Rows, slice] | None = None
     ) -> None:
         if isinstance(values, np.ndarray) and values.flags.writeable:
             values = values.view()
             values.flags.writeable = False  # users' functions see the caller's own numbers
         self.values: Any = values
         self.names = None if names is None else tuple(names)
-        self._parent, self._origin = cut  # the rows that these are a part of
+        self._parent, self._origin = cut or (None, slice(None))  # the rows that these are a part of
         self._derived: dict[Hashable, Rows] = {}
         self._centre = centre
         self._lock = threading.RLock()
@@ -148,20 +145,16 @@ class Rows:
         return self.derive(("columns", wanted), pick)
 
     def _place(self, column: int | str) -> int:
-        if self.objects:
-            raise InputError(
-                ".on(...) selects columns of a table; X is a sequence of objects. Remove .on(...), or use a DataFrame."
-            )
+        words = ".on(...) selects columns of a table; X is a sequence of objects."
+        refuse(self.objects, f"{words} Remove .on(...), or use a DataFrame.")
         if isinstance(column, str):
-            if self.names is None:
-                hint = "Use a DataFrame, or a column index (from 0)."
-                raise InputError(f"Column {column!r} is selected by name, but X has no column names. {hint}")
-            if column not in self.names:
-                raise InputError(f"There is no column {column!r}. {nearest(column, self.names)}")
-            if self.names.count(column) > 1:
-                hint = "Use column indices (from 0) instead of names."
-                raise InputError(f"There is more than one column {column!r}. {hint}")
-            return self.names.index(column)
+            words, names = f"Column {column!r} is selected by name, but X has no column names.", self.names or ()
+            refuse(self.names is None, f"{words} Use a DataFrame, or a column index (from 0).")
+            if column not in names:
+                raise InputError(f"There is no column {column!r}. {nearest(column, names)}")
+            way_out = "Use column indices (from 0) instead of names."
+            refuse(names.count(column) > 1, f"There is more than one column {column!r}. {way_out}")
+            return names.index(column)
         refuse_if(not -self.width <= column < self.width, "A column index", f"between 0 and {self.width - 1}", column)
         return int(column) % self.width
 
@@ -175,7 +168,7 @@ def _centre(values: Array) -> Array:
         return np.asarray(np.where(np.abs(mean - middle) <= _NEAR * (high - low), mean, middle))
 
 
-def as_rows(X: XLike, names: Sequence[str] | None = None, *, objects: bool = False) -> Rows:
+def as_rows(X: XLike, names: Names = None, *, objects: bool = False) -> Rows:
     """Take what people have (arrays, lists, DataFrames, sparse matrices, objects) as rows.
 
     Numbers become float64 and must be finite; nothing given is changed. With `objects`, each element of a list
@@ -209,8 +202,7 @@ def as_rows(X: XLike, names: Sequence[str] | None = None, *, objects: bool = Fal
         values = _object_array(X)
     if values.dtype.kind in "biuf":
         return Rows(_check_numbers(values), names)
-    if values.dtype.kind == "c":
-        raise InputError("X must be real; got complex numbers.")
+    refuse_if(values.dtype.kind == "c", "X", "real", "complex numbers")
     refuse_if(values.ndim not in {1, 2}, "X", "a table or a sequence of objects", f"{values.ndim} dimensions")
     return _table(values, names) if values.ndim == 2 else Rows(values.astype(object))
 
@@ -228,10 +220,14 @@ def _refuse_what_has_no_rows(X: XLike) -> None:
     bad = X is None or isinstance(X, str | bytes | dict | set | frozenset) or not (number or hasattr(X, "__len__"))
     way_out = "For a single row, use [row]."
     refuse_if(bad, "X", "a table or a sequence of rows", f"{type(X).__name__}", way_out)
-    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        raise InputError(
-            "X must not have missing values (masked entries). Impute the missing values, or drop these rows."
-        )
+    refuse_masked(X)
+
+
+def refuse_masked(X: XLike) -> None:
+    """Refuse an array with masked entries."""
+    words = "X must not have missing values (masked entries)."
+    masked = np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any()
+    refuse(masked, f"{words} Impute the missing values, or drop these rows.")
 
 
 def _one_by_one(X: XLike) -> Array | None:
@@ -250,19 +246,17 @@ def _object_array(X: XLike) -> Array:
 
 
 def _sparse_rows(X: XLike) -> Rows:
-    if X.dtype.kind == "c":
-        raise InputError("X must be real; got complex numbers.")
+    refuse_if(X.dtype.kind == "c", "X", "real", "complex numbers")
     refuse_if(X.ndim != 2, "X", "a table with rows and columns", "a sparse array of one dimension")
     matrix: csr_matrix = X.tocsr().astype(np.float64, copy=False)
-    if not np.isfinite(matrix.data).all():
-        raise InputError("X must be finite; got a sparse matrix with NaN or infinity.")
+    refuse_if(not np.isfinite(matrix.data).all(), "X", "finite", "a sparse matrix with NaN or infinity")
     return Rows(matrix)
 
 
 def _check_numbers(values: Array) -> Array:
-    if values.ndim != 2:
-        got = f"a list of {len(values)} numbers" if values.ndim == 1 else f"{values.ndim} dimensions"
-        raise InputError(sentence("X", "a table with rows and columns", got, "For one column, use X.reshape(-1, 1)."))
+    got = f"a list of {len(values)} numbers" if values.ndim == 1 else f"{values.ndim} dimensions"
+    way_out = "For one column, use X.reshape(-1, 1)."
+    refuse_if(values.ndim != 2, "X", "a table with rows and columns", got, way_out)
     table = values.astype(np.float64, copy=False)
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
@@ -273,7 +267,7 @@ def _check_numbers(values: Array) -> Array:
     return table
 
 
-def _table(values: Array, names: Sequence[str] | None) -> Rows:
+def _table(values: Array, names: Names) -> Rows:
     """A table of mixed columns stays as it is; one whose every cell is a number becomes numbers."""
     if values.dtype == object and all(isinstance(cell, numbers.Real) for cell in values.ravel()):
         return Rows(_check_numbers(values.astype(np.float64)), names)

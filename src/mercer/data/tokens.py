@@ -77,12 +77,7 @@ def words(owner: str, values: Sequence[object]) -> Symbols:
 
 
 def _number_symbols(
-    owner: str,
-    takes: str,
-    values: Sequence[Any],
-    split: Callable[[str], Iterable[Hashable]],
-    *,
-    ordered: bool = False,
+    owner: str, takes: str, values: Sequence[Any], split: Callable[[str], Iterable[Hashable]], *, ordered: bool = False
 ) -> Symbols:
     refused = (Mapping, AbstractSet) if ordered else Mapping  # sets have no order, mappings more than their keys
     numbers: dict[Hashable, int] = {}

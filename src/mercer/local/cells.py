@@ -196,10 +196,7 @@ class CellProblem:
 
 def _marks(sets: list[Array], n: int) -> Array:
     """Which of n rows are in each set (sets x n)."""
-    found = np.zeros((len(sets), n), dtype=bool)
-    for place, rows in enumerate(sets):
-        found[place, rows] = True
-    return found
+    return np.array([np.isin(np.arange(n), rows) for rows in sets], dtype=bool).reshape(-1, n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,15 +356,14 @@ class LocalFit:
         before: LocalFit | None = None,
     ) -> LocalFit:  # fmt: skip
         """Solve every cell, calling `step` after each; of `before` those with the same rows are taken as they are."""
-        solutions: dict[int, CellSolution] = {}
 
-        def solve(cell: int) -> None:
+        def solve(cell: int) -> CellSolution:
             old = None if before is None else before.solution_for(cells, cell)
-            solutions[cell] = CellSystem(cells, cell, kernel).at(alpha, last=True) if old is None else old
+            solution = CellSystem(cells, cell, kernel).at(alpha, last=True) if old is None else old
             step()
+            return solution
 
-        run(solve, range(cells.partition.cells))
-        return cls(kernel, alpha, cells, [solutions[cell] for cell in range(cells.partition.cells)])
+        return cls(kernel, alpha, cells, run(solve, range(cells.partition.cells)))
 
     def solution_for(self, cells: CellProblem, cell: int) -> CellSolution | None:
         """The solution of a cell if it has, and answers, the same rows among other cells."""

@@ -170,17 +170,15 @@ class Partition:
         """For each cell itself and the cells with the nearest centres, nearest first (cells x 33 at most)."""
         centres = self.centres - self.centres.mean(axis=0)
         count, squares = min(NEAREST_CORES + 1, self.cells), np.einsum("ij,ij->i", centres, centres)
-        nearest = np.empty((self.cells, count), dtype=np.intp)
 
-        def search(part: slice) -> None:
+        def search(part: slice) -> Array:
             gaps = squares - 2.0 * centres[part] @ centres.T
             gaps[np.arange(len(gaps)), np.arange(part.start, part.stop)] = -np.inf
             places = np.sort(np.argpartition(gaps, count - 1, axis=1)[:, :count], axis=1)
             ranks = np.argsort(np.take_along_axis(gaps, places, axis=1), axis=1, kind="stable")
-            nearest[part] = np.take_along_axis(places, ranks, axis=1)
+            return np.take_along_axis(places, ranks, axis=1)
 
-        run(search, blocks(self.cells))
-        return nearest
+        return np.concatenate(run(search, blocks(self.cells)))
 
     def system(self, cell: int, rows: int, without: Array | None = None) -> Array:
         """Row numbers of a cell's system: its halo, then its core; at most so many, and never less than the core.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError
+from mercer.errors import refuse
 from mercer.kernels.base import Kernel
 from mercer.local.cells import CellProblem, CellSystem, LocalFit, spread_of_columns
 from mercer.runtime import run, thread_count
@@ -97,16 +97,13 @@ class LocalCandidates:
             reference = self.score(cells, rows, there), self.score_of(self.reference)
 
         def score(alpha: float) -> float:
-            found: dict[int, Array] = {}
-
-            def solve(cell: int) -> None:
+            def solve(cell: int) -> Array:
                 system = systems[cell] if cell in systems else CellSystem(cells, cell, kernel)
                 if kept:
                     systems[cell] = system
-                found[cell] = system.at(alpha, last=not kept).held_out
+                return system.at(alpha, last=not kept).held_out
 
-            run(solve, some)
-            score = self.score(cells, rows, np.concatenate([found[cell] for cell in some], axis=-2))
+            score = self.score(cells, rows, np.concatenate(run(solve, some), axis=-2))
             score = score if reference is None else _relative_to(reference, score)
             self.tried.append((kernel, float(alpha), score))
             return score
@@ -165,9 +162,8 @@ class LocalCandidates:
 
     def _best(self) -> tuple[Kernel, float, float]:
         scored = [each for each in self.tried if not math.isnan(each[2])]
-        if not scored:
-            words = f"All scores are NaN: {self.scoring.name} is not defined for these rows."
-            raise InputError(f"{words} Use another score.")
+        words = f"All scores are NaN: {self.scoring.name} is not defined for these rows."
+        refuse(not scored, f"{words} Use another score.")
         return max(scored, key=lambda each: each[2])
 
     def _fit(self, kernel: Kernel, alpha: float) -> LocalFit:
@@ -198,9 +194,8 @@ def _relative_to(reference: tuple[float, float], score: float) -> float:
     Errors, which are negative scores, are multiplied by their ratio, and other scores shifted by their difference.
     """
     there, everywhere = reference
-    if max(there, everywhere, score) < 0:
-        return score * (everywhere / there)
-    return score + everywhere - there
+    below = max(there, everywhere, score) < 0
+    return score * (everywhere / there) if below else score + everywhere - there
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, refuse_if, sentence
+from mercer.errors import InputError, refuse, refuse_if, sentence
 from mercer.kernels.base import Kernel
 from mercer.local.cells import CellProblem, CellSolution, CellSystem, LocalFit
 from mercer.local.partition import Partition, boxes, route, split
@@ -192,9 +192,8 @@ def _join_leaves(leaves: list[Arrays], splits: tuple[Array, Array], levels: int,
     """The tree of all splits, level by level, and what is known of the sorted rows."""
     names = ("sizes", "beside", *_TREE[3:])
     sizes, beside, *around = (np.concatenate([leaf[name] for leaf in leaves]) for name in names)
-    if max(sizes) > _UNEVEN * core_rows:
-        words = f"Too many rows have equal values: a cell of about {core_rows} rows would have {max(sizes)}."
-        raise InputError(f"{words} Load the table, and fit it without folder=.")
+    words = f"Too many rows have equal values: a cell of about {core_rows} rows would have {max(sizes)}."
+    refuse(max(sizes) > _UNEVEN * core_rows, f"{words} Load the table, and fit it without folder=.")
     nodes = [(leaf, slice(2**level - 1, 2 ** (level + 1) - 1)) for level in range(levels) for leaf in leaves]
     below = ([leaf[name][part] for leaf, part in nodes] for name in _TREE[:2])
     columns, thresholds = (np.concatenate([first, *rest]) for first, rest in zip(splits, below, strict=True))

@@ -9,7 +9,7 @@ from mercer.data.checks import keyword_hints
 from mercer.data.rows import Estimator
 from mercer.errors import InputError, ModelFileError
 from mercer.estimators.table_model import without_rows
-from mercer.models.records import MISFITS, FileStamp, check_account, check_model, restored, written
+from mercer.models.records import MISFITS, check_account, check_model, read_stamp, restored, stamp_now, written
 from mercer.runtime import readable
 from mercer.runtime.container import VERSION, loads, packed, read
 from mercer.runtime.disk import check_path, opened, write_whole
@@ -58,7 +58,7 @@ def save(model: Estimator, path: str | os.PathLike[str], *, rows: bool = True) -
     check_model(model)
     model = model if rows else without_rows(model)
     try:
-        text, arrays = written(model, FileStamp.now())
+        text, arrays = written(model, stamp_now())
         restored(text, arrays)  # what cannot be read is not written
     except (ModelFileError, RecursionError) as problem:
         reason = "the model is nested too deeply." if isinstance(problem, RecursionError) else str(problem)
@@ -167,10 +167,10 @@ def inspect(path: str | os.PathLike[str]) -> ModelFile:
     with opened(check_path(path), way_out=_WAY_OUT) as (file, size):
         record = loads(read(file, size)[0], "its record")
         try:
-            stamp, found = FileStamp.read(record), check_account(record)
+            stamp, found = read_stamp(record), check_account(record)
         except ModelFileError:
             raise
         except MISFITS:
             raise ModelFileError("its summary is invalid.") from None
-    place = found["rows"], found["columns"]
-    return ModelFile(found["class"], found["kernel"], found["alpha"], *place, stamp.when, stamp.versions, size)
+    what, kernel, alpha, rows, columns = (found[name] for name in ("class", "kernel", "alpha", "rows", "columns"))
+    return ModelFile(what, kernel, alpha, rows, columns, stamp["when"], stamp["versions"], size)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import re
 import warnings
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import Array, Estimator
-from mercer.errors import InputError, ModelFileError, sentence
+from mercer.errors import InputError, ModelFileError, refuse, refuse_if
 from mercer.estimators.local import LocalCore
 from mercer.estimators.table_model import FeatureRegressor, TableModel
 from mercer.models.schema import (
@@ -35,8 +34,8 @@ from mercer.models.schema import (
     read_transformer,
     state_of,
 )
-from mercer.models.values import Json, Reader, Writer, names_in, need
-from mercer.runtime.container import dumps, loads
+from mercer.models.values import Json, Reader, Writer, names_in
+from mercer.runtime.container import dumps, loads, need
 from mercer.tables import TableEncoder
 
 _PACKAGES = ("mercer", "numpy", "scikit-learn", "scipy")
@@ -46,29 +45,21 @@ _WORDS = 200  # letters of a kernel in an account
 MISFITS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
 
 
-@dataclass(frozen=True)
-class FileStamp:
-    """When a model was written, and with which versions of what."""
+def stamp_now() -> dict[str, Json]:
+    """When a model is written, which is now, and with which versions of what."""
+    versions = {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+    return {"when": datetime.now(UTC).replace(microsecond=0).isoformat(), "versions": versions}
 
-    when: str
-    versions: dict[str, str]
 
-    @classmethod
-    def now(cls) -> FileStamp:
-        """Here and now."""
-        when = datetime.now(UTC).replace(microsecond=0).isoformat()
-        return cls(when, {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES})
-
-    @classmethod
-    def read(cls, record: dict[str, Json]) -> FileStamp:
-        """From a record."""
-        when, versions = record["when"], record["versions"]
-        dated = type(when) is str and _WHEN.fullmatch(when) and isinstance(versions, dict)
-        need(dated, "its date is missing or invalid")
-        named = [*versions, *versions.values()]
-        sound = all(type(each) is str and len(each) < 100 and each.isprintable() for each in named)
-        need(sound, "its list of versions is invalid")
-        return cls(when, versions)
+def read_stamp(record: dict[str, Json]) -> dict[str, Json]:
+    """When a model was written, and with which versions of what, from its record."""
+    when, versions = record["when"], record["versions"]
+    dated = type(when) is str and _WHEN.fullmatch(when) and isinstance(versions, dict)
+    need(dated, "its date is missing or invalid")
+    named = [*versions, *versions.values()]
+    sound = all(type(each) is str and len(each) < 100 and each.isprintable() for each in named)
+    need(sound, "its list of versions is invalid")
+    return {"when": when, "versions": versions}
 
 
 class ModelWriter(Writer):
@@ -130,18 +121,18 @@ def _pipeline(steps: list[tuple[str, Estimator]]) -> Pipeline:
     return Pipeline(steps)
 
 
-def written(model: Estimator, stamp: FileStamp) -> tuple[str, dict[str, Array]]:
+def written(model: Estimator, stamp: dict[str, Json]) -> tuple[str, dict[str, Array]]:
     """The record of a model as text, and the arrays it names."""
     writer = ModelWriter()
     record = {"account": account(model), "model": writer.value(model, "The model")}
-    return dumps(record | {"when": stamp.when, "versions": stamp.versions}), writer.arrays
+    return dumps(record | stamp), writer.arrays
 
 
 def restored(text: str, arrays: dict[str, Array]) -> Estimator:
     """The model that a record speaks of; written again it would be the same record."""
     record = loads(text, "its record")
     try:
-        stamp = FileStamp.read(record)
+        stamp = read_stamp(record)
         model = ModelReader(arrays).value(record["model"])
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
         nested = isinstance(model, Pipeline) and type(last) is TableModel
@@ -214,16 +205,15 @@ def check_model(model: Estimator) -> None:
     name = type(model).__name__
     if type(model) is Pipeline:
         last = model.steps[-1][1]
-        if MODELS.get(type(last).__name__) is not type(last) or isinstance(last, TableModel | TableEncoder):
-            raise InputError(sentence("The last step of a Pipeline to save", "a model of mercer", type(last).__name__))
+        odd = MODELS.get(type(last).__name__) is not type(last) or isinstance(last, TableModel | TableEncoder)
+        refuse_if(odd, "The last step of a Pipeline to save", "a model of mercer", type(last).__name__)
         check_steps(model)
         check_model(last)
         return
-    if MODELS.get(name) is not type(model):
-        raise InputError(sentence("A model to save", f"one of {', '.join(MODELS)}", name))
+    refuse_if(MODELS.get(name) is not type(model), "A model to save", f"one of {', '.join(MODELS)}", name)
     if isinstance(model, TableModel):
         check_model(model.model)
-    if getattr(model, "extra", None):
-        raise InputError(f"This {name} cannot be saved: files hold no estimators of `extra`. Fit it without extra.")
-    if name not in PARTS and not any(attribute.endswith("_") for attribute in vars(model)):
-        raise InputError(f"This {name} is not fitted yet. Call fit before save.")
+    words = f"This {name} cannot be saved: files hold no estimators of `extra`. Fit it without extra."
+    refuse(getattr(model, "extra", None), words)
+    fitted = name in PARTS or any(attribute.endswith("_") for attribute in vars(model))
+    refuse(not fitted, f"This {name} is not fitted yet. Call fit before save.")

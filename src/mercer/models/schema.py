@@ -45,7 +45,8 @@ from mercer.estimators.parameters import validate
 from mercer.estimators.table_model import FeatureClassifier, FeatureRegressor, TableModel
 from mercer.estimators.targets import Temperature
 from mercer.local.cells import LocalFit
-from mercer.models.values import Json, StoredCells, StoredFolds, StoredPlan, StoredRoute, StoredTable, need
+from mercer.models.values import Json, StoredCells, StoredFolds, StoredPlan, StoredRoute, StoredTable, by_name
+from mercer.runtime.container import need
 from mercer.selection.table import Winner
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.plan import Route, SolverChoice
@@ -58,40 +59,29 @@ from mercer.tables.texts import Parts
 from mercer.tables.values import NumberStyle
 from mercer.tuning.committee import Committee, Member
 
-MODELS: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (
-        *(each for each in vars(catalogue).values() if isinstance(each, type) and hasattr(each, "predict")),
-        FeatureRegressor, FeatureClassifier, TableModel, TableEncoder,
-    )
-}  # fmt: skip
+MODELS = by_name(
+    *(each for each in vars(catalogue).values() if isinstance(each, type) and hasattr(each, "predict")),
+    FeatureRegressor, FeatureClassifier, TableModel, TableEncoder,
+)  # fmt: skip
 
 
 # Values that are their fields, and what stands for values that are more than that.
-PARTS: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (
-        FittedRidge, SolverChoice, Route, Temperature, Committee, Member, Winner, EncoderSettings, Column, Scale, Parts,
-        Writing, NumberStyle, StoredTable, StoredRoute, StoredPlan, StoredFolds, StoredCells,
-        *LOSSES.values(), Logistic, Softmax, FeatureRegressor, FeatureClassifier, TableModel,
-    )
-}  # fmt: skip
+PARTS = by_name(
+    FittedRidge, SolverChoice, Route, Temperature, Committee, Member, Winner, EncoderSettings, Column, Scale, Parts,
+    Writing, NumberStyle, StoredTable, StoredRoute, StoredPlan, StoredFolds, StoredCells,
+    *LOSSES.values(), Logistic, Softmax, FeatureRegressor, FeatureClassifier, TableModel,
+)  # fmt: skip
 STAND_INS: dict[type, Callable[[Any], object]] = {Folds: StoredFolds.of, LocalFit: StoredCells.of}
 ESTIMATORS = {name: cls for name, cls in MODELS.items() if name not in PARTS}
 
 # Transformers whose attributes are numbers, strings, arrays, and collections of these or of one another. A
 # FunctionTransformer belongs to a ColumnTransformer that passes columns through; one with functions is refused.
-TRANSFORMERS: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (
-        StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, Normalizer, Binarizer, PowerTransformer,
-        QuantileTransformer, PolynomialFeatures, FunctionTransformer, OneHotEncoder, OrdinalEncoder, TargetEncoder,
-        SimpleImputer, MissingIndicator, PCA, TruncatedSVD, VarianceThreshold, ColumnTransformer, FeatureUnion,
-    )
-}  # fmt: skip
-_SCALARS: dict[str, type] = {
-    cls.__name__: cls for cls in (np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_, int, float)
-}
+TRANSFORMERS = by_name(
+    StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, Normalizer, Binarizer, PowerTransformer,
+    QuantileTransformer, PolynomialFeatures, FunctionTransformer, OneHotEncoder, OrdinalEncoder, TargetEncoder,
+    SimpleImputer, MissingIndicator, PCA, TruncatedSVD, VarianceThreshold, ColumnTransformer, FeatureUnion,
+)  # fmt: skip
+_SCALARS = by_name(np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_, int, float)
 
 # Attributes that follow from the others, and what `publish` or a new fit makes: of all, and of subclasses of a class.
 _DERIVED = {"cv_results_", "tuned_"}
@@ -275,10 +265,9 @@ def _check_kind(step: Estimator) -> None:
     function = isinstance(step, FunctionTransformer) and (step.func or step.inverse_func)
     if function or not (isinstance(step, Pipeline) or TRANSFORMERS.get(type(step).__name__) is type(step)):
         known = ", ".join(["TableEncoder", *(name for name in TRANSFORMERS if name != "FunctionTransformer")])
-        raise InputError(
-            f"{type(step).__name__} of the Pipeline cannot be saved: model files contain no code. Use one of {known}; "
-            "or transform the rows yourself and save a model of the transformed rows."
-        )
+        words = f"{type(step).__name__} of the Pipeline cannot be saved: model files contain no code."
+        way_out = "or transform the rows yourself and save a model of the transformed rows."
+        raise InputError(f"{words} Use one of {known}; {way_out}")
 
 
 def check_works(model: Estimator) -> None:

@@ -8,8 +8,8 @@ in cells, which are more than their fields, have stand-ins that are restored wit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
@@ -17,33 +17,31 @@ import numpy as np
 
 from mercer.data.folds import Folds, LeftOut, Split
 from mercer.data.rows import Array, Rows, XLike
-from mercer.errors import InputError, ModelFileError, refuse_if
+from mercer.errors import InputError, ModelFileError, refuse, refuse_if
 from mercer.insight.intervals import fold_numbers
 from mercer.kernels import Exp, Kernel, Normalized, On, Power, Product, Scaled, Sum
 from mercer.kernels.notation import NAMES
 from mercer.local.cells import CellProblem, CellSolution, LocalFit
 from mercer.local.partition import TIES, Partition
 from mercer.runtime import available_bytes, readable
-from mercer.runtime.container import CODES, LARGEST, count_values, digest_of, dumps, loads
+from mercer.runtime.container import CODES, LARGEST, count_values, digest_of, dumps, loads, need
 from mercer.solvers.problem import Problem
 
 Json: TypeAlias = Any  # what JSON holds: numbers, texts, lists, and objects that say what they are
 
-KERNELS: dict[str, type[Kernel]] = {
-    cls.__name__: cls for cls in (*NAMES.values(), Sum, Product, Scaled, Power, Exp, On, Normalized)
-}
-_COLLECTIONS: dict[str, Callable[[list[Any]], object]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+
+def by_name(*classes: type) -> dict[str, type]:
+    """Classes by their names."""
+    return {cls.__name__: cls for cls in classes}
+
+
+KERNELS = by_name(*NAMES.values(), Sum, Product, Scaled, Power, Exp, On, Normalized)
+_COLLECTIONS = by_name(dict, tuple, set, frozenset)
 _ARRAYS = ("array", "texts", "objects")
 _ENDLESS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _LAST_LETTER = 0x10FFFF
 _VALUE = 150  # bytes that a value in JSON takes at most while it is read
 _OF_PARTITION = ("thresholds", "order", "starts", "centres", "low", "high")
-
-
-def need(sound: object, what: str) -> None:
-    """Raise a ModelFileError with this text unless `sound`."""
-    if not sound:
-        raise ModelFileError(f"{what}.")
 
 
 class Writer:
@@ -65,8 +63,13 @@ class Writer:
             value = value.item()
         if value is None or type(value) in (bool, str):
             return value
-        if type(value) in (int, float):
-            return self._number(value, what)
+        if type(value) is float:
+            return value if math.isfinite(value) else {"is": "float", "of": str(value)}
+        if type(value) is int:
+            if abs(value) >= LARGEST:
+                words = f"{what} cannot be saved: it must be an integer of at most 63 bits;"
+                raise InputError(f"{words} got {value:.6g}.")
+            return value
         if isinstance(value, Kernel):
             return self.kernel(value)
         if isinstance(value, np.ndarray):
@@ -78,11 +81,9 @@ class Writer:
         return self._collection(value, what)
 
     def _collection(self, value: Any, what: str) -> Json:
-        if type(value) is dict:
-            return {"is": "dict", "of": [[self.value(k, what), self.value(v, what)] for k, v in value.items()]}
         if type(value) not in (list, *_COLLECTIONS.values()):
             return self.special(value, what)
-        items = [self.value(item, what) for item in value]
+        items = [self.value(item, what) for item in (map(list, value.items()) if type(value) is dict else value)]
         if type(value) in (set, frozenset):
             items.sort(key=dumps)
         return items if type(value) is list else {"is": type(value).__name__, "of": items}
@@ -90,17 +91,9 @@ class Writer:
     def special(self, value: object, what: str) -> Json:
         """What only the models know; here nothing."""
         got = f"{value!r}" if len(f"{value!r}") < 100 else type(value).__name__
-        raise InputError(
-            f"{what} cannot be saved: it must be a number, string, array, kernel of mercer.kernels or a collection of "
-            f"these; got {got}. Set it to such a value with set_params, then save."
-        )
-
-    def _number(self, value: float, what: str) -> Json:
-        if isinstance(value, float):
-            return value if math.isfinite(value) else {"is": "float", "of": str(value)}
-        if abs(value) >= LARGEST:
-            raise InputError(f"{what} cannot be saved: it must be an integer of at most 63 bits; got {value:.6g}.")
-        return value
+        must_be = "it must be a number, string, array, kernel of mercer.kernels or a collection of these"
+        words = f"{what} cannot be saved: {must_be}; got {got}."
+        raise InputError(f"{words} Set it to such a value with set_params, then save.")
 
     def kernel(self, kernel: Kernel) -> Json:
         """The class of a kernel and its parameters."""
@@ -108,10 +101,8 @@ class Writer:
         if KERNELS.get(name) is not type(kernel):
             holds = any(callable(value) and not isinstance(value, Kernel) for _, value in kernel.items())
             reason = "contains a Python function" if holds else "is a user-defined class"
-            raise InputError(
-                f"The kernel {kernel!r} {reason}, and model files contain no code. Use kernels of mercer.kernels, "
-                "or compute the kernel matrix and fit with Precomputed()."
-            )
+            words = f"The kernel {kernel!r} {reason}, and model files contain no code. Use kernels of mercer.kernels, "
+            raise InputError(words + "or compute the kernel matrix and fit with Precomputed().")
         return {"is": "kernel", "class": name, "with": {n: self.value(v, f"{n} of {name}") for n, v in kernel.items()}}
 
     def _array(self, array: Array, what: str) -> Json:
@@ -121,10 +112,8 @@ class Writer:
             letters = array.dtype.itemsize // 4
             points = np.ascontiguousarray(array, dtype=f"<U{letters}").reshape(-1).view("<u4")
             return {"is": "texts", "name": self._held(points.reshape(*array.shape, letters))}
-        if array.dtype.newbyteorder("<") not in CODES:
-            raise InputError(
-                f"{what} cannot be saved: it must be numbers, booleans or strings; got type {array.dtype}."
-            )
+        words = f"{what} cannot be saved: it must be numbers, booleans or strings;"
+        refuse(array.dtype.newbyteorder("<") not in CODES, f"{words} got type {array.dtype}.")
         turned = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
         plain = array.T if turned else array
         name = self._held(np.ascontiguousarray(plain, dtype=array.dtype.newbyteorder("<")).reshape(plain.shape))
@@ -168,9 +157,8 @@ class Reader:
             return given
         word = given["is"]
         if word in _COLLECTIONS:
-            return _COLLECTIONS[word]([self.value(item) for item in _listed(given)])
-        if word == "dict":
-            return {self.value(key): self.value(value) for key, value in _listed(given)}
+            need(isinstance(given["of"], list), "a collection is invalid")
+            return _COLLECTIONS[word](self.value(given["of"]))
         if word == "float":
             return _ENDLESS[given["of"]]
         if word == "path":
@@ -186,7 +174,7 @@ class Reader:
         raise ModelFileError(f"it holds {str(given['is'])[:40]!r}, which is unknown.")
 
     def _kernel(self, given: dict[str, Json]) -> Kernel:
-        cls = KERNELS[given["class"]]
+        cls: type[Kernel] = KERNELS[given["class"]]
         fields = given["with"]
         need(set(fields) == set(cls._names()), f"the parameters of {cls.__name__} are invalid")
         return cls(**{name: self.value(value) for name, value in fields.items()})
@@ -205,22 +193,15 @@ class Reader:
         need(stored.dtype == np.uint8 and stored.ndim == 1, "an array of objects is invalid")
         text = stored.tobytes()
         needed, there = 4 * len(text) + _VALUE * count_values(text), available_bytes()
-        if needed > there:
-            raise ModelFileError(
-                f"an array of objects needs {readable(needed)} of memory; {readable(there)} is available.",
-                hint="Use a machine with more memory.",
-            )
+        words = f"an array of objects needs {readable(needed)} of memory; {readable(there)} is available"
+        need(needed <= there, words, "Use a machine with more memory.")
         cells = loads(text.decode("ascii"), "an array of objects")
         shape = given["shape"]
         sound = type(cells) is list and all(type(n) is int and n >= 0 for n in shape)
         need(sound, "an array of objects is invalid")
         sound = len(shape) <= 2 and math.prod(shape) == len(cells)
         need(sound, "an array of objects does not have the stated size")
-        array = np.empty(len(cells), dtype=object)
-        plain = Reader({})
-        for place, cell in enumerate(cells):
-            array[place] = plain.value(cell)
-        return array.reshape(shape)
+        return np.fromiter(map(Reader({}).value, cells), dtype=object, count=len(cells)).reshape(shape)
 
     def _sparse(self, given: dict[str, Json]) -> XLike:
         from scipy.sparse import csr_array, csr_matrix
@@ -248,12 +229,6 @@ def _cells(array: Array, what: str) -> Array:
     text = dumps([writer.value(item, what) for item in array.ravel()])
     refuse_if(writer.arrays, what, "a string, a number or a collection to be saved", "an array", "Use lists.")
     return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
-
-
-def _listed(given: dict[str, Json]) -> list[Json]:
-    items: list[Json] = given["of"]
-    need(isinstance(items, list), "a collection is invalid")
-    return items
 
 
 def names_in(given: Json) -> set[str]:
@@ -361,16 +336,12 @@ class StoredCells:
         problem = Problem(record["Y"], record["weights"], record["intercept"], centre=record["centre"])
         columns = record["columns"].reshape(-1, TIES)
         partition = Partition(record["X"][:n] * record["scale"], columns, *(record[name] for name in _OF_PARTITION))
-        cells = CellProblem(
-            rows, problem, partition, record["scale"], record["system_rows"], record["mix"], limits=record["limits"]
-        )
+        shared = {name: record[name] for name in ("scale", "system_rows", "mix", "limits")}
+        cells = CellProblem(rows, problem, partition, **shared)
         ends = np.cumsum(counts)[:-1]
-        parts = zip(
-            np.split(record["members"], ends), np.split(record["dual"], ends), record["constant"], record["conditions"],
-            strict=True,
-        )  # fmt: skip
-        nothing = record["Y"][:0]
-        solutions = [CellSolution(members, dual, constant, nothing, float(by)) for members, dual, constant, by in parts]
+        members, dual = np.split(record["members"], ends), np.split(record["dual"], ends)
+        parts = zip(members, dual, record["constant"], repeat(record["Y"][:0]), map(float, record["conditions"]))
+        solutions = [CellSolution(*part) for part in parts]
         fitted = LocalFit(record["kernel"], record["alpha"], cells, solutions)
         fitted.__dict__["residuals"] = record["residuals"]  # which the file has in place of what they follow from
         return fitted

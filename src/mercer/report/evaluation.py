@@ -13,7 +13,7 @@ from mercer.data.rows import Estimator, PerRow, XLike, YLike
 from mercer.displays import SpectrumDisplay
 from mercer.estimators.auto_evaluation import some_rows
 from mercer.insight.intervals import Coverage
-from mercer.models.records import FileStamp
+from mercer.models.records import stamp_now
 from mercer.report.effects import average_effects, main_effects, row_influence
 from mercer.report.facts import CommitteeChoice, Data, Origin, SearchChoice
 from mercer.report.judging import LabelFacts, chosen_by, held_out_of, judge, training_error
@@ -57,7 +57,7 @@ class Reproduction(Brief):
     """What it takes to do it again: command, versions, seed and the digest of the data."""
 
     def __init__(self, subject: Subject, origin: Origin) -> None:
-        stamp = FileStamp.now()
+        stamp = stamp_now()
         if origin.path and Path(origin.path).is_file():
             with Path(origin.path).open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256")
@@ -65,7 +65,7 @@ class Reproduction(Brief):
         else:
             digest, self.digest_of = hashlib.sha256(subject.Z.tobytes()), "the rows as numbers, with their targets"
             digest.update("\n".join(map(str, subject.y.tolist())).encode())
-        self.command, self.versions, self.when = origin.command, stamp.versions, stamp.when
+        self.command, self.versions, self.when = origin.command, stamp["versions"], stamp["when"]
         self.seed, self.digest = str(subject.model.random_state), digest.hexdigest()
 
 

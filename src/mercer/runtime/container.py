@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mercer.errors import InputError, ModelFileError, refuse_if
+from mercer.errors import ModelFileError, refuse, refuse_if
 from mercer.runtime.disk import check_path as named_path
 from mercer.runtime.disk import opened, try_place, write_whole
 from mercer.runtime.resources import promise
@@ -46,6 +46,12 @@ _OPENING = re.compile(
 )
 
 
+def need(sound: object, what: str, hint: str = "") -> None:
+    """Raise a ModelFileError with this text unless `sound`."""
+    if not sound:
+        raise ModelFileError(f"{what}.", hint=hint)
+
+
 def packed(record: str, arrays: Mapping[str, Array], kind: str = "model") -> bytes:
     """The bytes of a file with this record, JSON as `dumps` writes it, and arrays of types in `CODES`.
 
@@ -57,8 +63,7 @@ def packed(record: str, arrays: Mapping[str, Array], kind: str = "model") -> byt
     text = f'{{"version":{VERSION},"kind":"{kind}","sha256":"{_NO_DIGEST}","record":{record}}}'
     for most, got, unit in ((LONGEST, len(text), "bytes"), (MOST_VALUES, count_values(text.encode()), "values")):
         what = f"The {NOUNS[kind]} cannot be written: its description (parameters, names of columns, categories)"
-        if got > most:
-            raise InputError(f"{what} must have at most {most} {unit}; got {got}. Use fewer columns or categories.")
+        refuse(got > most, f"{what} must have at most {most} {unit}; got {got}. Use fewer columns or categories.")
     return sealed(save(dict(arrays), {"mercer": text}))
 
 
@@ -96,31 +101,28 @@ def read(file: BinaryIO, size: int, kind: str = "model") -> tuple[str, dict[str,
 
     first = file.read(8)
     length = int.from_bytes(first, "little")
-    if len(first) < 8 or not 0 < length <= size - 8:
-        raise ModelFileError(f"it is truncated, or not a {NOUNS[kind]}.")
+    need(len(first) == 8 and 0 < length <= size - 8, f"it is truncated, or not a {NOUNS[kind]}")
     head = first + file.read(min(length, LONGEST))
     if (opening := _OPENING.match(head, 8)) is None:
         raise ModelFileError(f"it is not a {NOUNS[kind]}.", hint=_OTHER[kind])
     version, written = int(opening[1]), opening[2].decode()
-    if written != kind:
-        raise ModelFileError(f"it is a {NOUNS[written]}, not a {NOUNS[kind]}.", hint=_OTHER[kind])
-    if version > VERSION:
-        words = f"it has format version {version}; this version of mercer reads up to {VERSION}."
-        raise ModelFileError(words, hint="Update mercer.")
-    if length > LONGEST or count_values(head) > MOST_VALUES:
-        raise ModelFileError(f"its header must have at most {LONGEST} bytes and {MOST_VALUES} values; got more.")
+    need(written == kind, f"it is a {NOUNS[written]}, not a {NOUNS[kind]}", _OTHER[kind])
+    words = f"it has format version {version}; this version of mercer reads up to {VERSION}"
+    need(version <= VERSION, words, "Update mercer.")
+    words = f"its header must have at most {LONGEST} bytes and {MOST_VALUES} values; got more"
+    need(length <= LONGEST and count_values(head) <= MOST_VALUES, words)
     promise(_COPIES * size, f"This {NOUNS[kind]}", "Load it where there is more memory.")
     data = head + file.read()
-    if len(data) != size or sealed(data) != data:
-        raise ModelFileError("its checksum does not match: the file was truncated, changed or damaged.")
+    intact = len(data) == size and sealed(data) == data
+    need(intact, "its checksum does not match: the file was truncated, changed or damaged")
     try:
         text = parsed(head[8:].decode("ascii"), "its header")["__metadata__"]["mercer"]
         tensors = deserialize(data)  # type: ignore[no-untyped-call]
         arrays = {name: np.frombuffer(raw["data"], DTYPES[raw["dtype"]]).reshape(raw["shape"]) for name, raw in tensors}
     except (UnicodeDecodeError, LookupError, TypeError, ValueError, AttributeError, SafetensorError):
         raise ModelFileError("its header is invalid.") from None
-    if any(array.dtype == bool and array.view(np.uint8).max(initial=0) > 1 for array in arrays.values()):
-        raise ModelFileError("a boolean value is not 0 or 1.")
+    flags = (array.view(np.uint8) for array in arrays.values() if array.dtype == bool)
+    need(all(flag.max(initial=0) <= 1 for flag in flags), "a boolean value is not 0 or 1")
     return text[text.index('"record":') + len('"record":') : -1], arrays
 
 
@@ -197,12 +199,12 @@ class Checkpoint:
         with opened(self.path, "checkpoint", " Delete it, or use another file.") as (file, size):
             text, found = read(file, size, "checkpoint")
             record, mine = loads(text, "its record"), {"mark": self.mark}
-            if record != mine and isinstance(record, dict) and isinstance(record.get("mark"), str):
-                words = f"The checkpoint {self.path} belongs to other data or settings."
-                raise InputError(f"{words} Delete it, or use another file.")
+            other = record != mine and isinstance(record, dict) and isinstance(record.get("mark"), str)
+            words = f"The checkpoint {self.path} belongs to other data or settings."
+            refuse(other, f"{words} Delete it, or use another file.")
             forms, expected = ({name: (a.dtype, a.shape) for name, a in arrays.items()} for arrays in (found, like))
-            if record != mine or forms != expected:
-                raise ModelFileError("its arrays do not match this fit (names, types or shapes differ).")
+            same = record == mine and forms == expected
+            need(same, "its arrays do not match this fit (names, types or shapes differ)")
         return {name: np.array(found[name], order="C" if like[name].flags.c_contiguous else "F") for name in like}
 
     def try_folder(self) -> None:

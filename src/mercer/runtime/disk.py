@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO
 
-from mercer.errors import InputError, ModelFileError, sentence
+from mercer.errors import InputError, ModelFileError, refuse, sentence
 
 fcntl: ModuleType | None
 try:
@@ -65,9 +65,8 @@ class SourceStamp:
             now = SourceStamp.of(self.path)
         if now.machine != self.machine:
             now = replace(now, stamped=self.stamped, inode=self.inode, machine=self.machine)
-        if now != self:
-            words = f"{self.path!r} was changed while it was in use."
-            raise InputError(f"{words} Every pass must read the same rows; start again.")
+        words = f"{self.path!r} was changed while it was in use."
+        refuse(now != self, f"{words} Every pass must read the same rows; start again.")
 
 
 @contextlib.contextmanager

@@ -31,8 +31,8 @@ class PassWork(Protocol):
     """What is done with the blocks; it can be pickled, and holds settings alone."""
 
     def begin(self) -> State:
-        """Sums of no rows."""
-        ...
+        """Sums of no rows: where nothing else is said, nothing."""
+        return {}
 
     def add(self, state: State, block: Any) -> None:
         """Add a block, in place."""
@@ -40,7 +40,9 @@ class PassWork(Protocol):
 
     def merge(self, a: State, b: State) -> State:
         """Add the sums of later rows to those of earlier ones, in place, and return them."""
-        ...
+        for name, sums in b.items():
+            a[name] += sums
+        return a
 
 
 class Readable(Protocol):

@@ -273,9 +273,7 @@ def _set_blas_threads(counts: Iterable[tuple[LibController, int]]) -> None:
 _limit = _Limit()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_limit.lock.acquire,
-        after_in_parent=_limit.lock.release,
-        after_in_child=_limit.leave_for_lost_threads,
+        before=_limit.lock.acquire, after_in_parent=_limit.lock.release, after_in_child=_limit.leave_for_lost_threads
     )
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.data.checks import check_size
-from mercer.data.hashing import fill_folds, row_words, words_of
+from mercer.data.hashing import fill_folds, words_of
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, refuse_if
+from mercer.errors import InputError, refuse, refuse_if
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
-from mercer.runtime.passes import Backend, run_pass
+from mercer.runtime.passes import Backend, PassWork, run_pass
 from mercer.selection.plan import Rates
 from mercer.solvers.landmarks import Features, draw_landmarks
 from mercer.streaming.blocks import Block, Source
@@ -117,8 +117,7 @@ class LandmarkChoice:
             return Features.of(kernel, self.wanted, names)
         rows = Rows(sample, names)
         drawn = draw_landmarks(kernel, rows, count, self.method, np.random.default_rng([seed, 1]))
-        if not len(drawn):
-            raise InputError(f"k(x, x) of {kernel!r} is 0 for all rows. Use another kernel.")
+        refuse(not len(drawn), f"k(x, x) of {kernel!r} is 0 for all rows. Use another kernel.")
         return Features.of(kernel, sample[drawn], names)
 
 
@@ -137,9 +136,9 @@ def rank_words(source: Source, sample: Block, folds: int, seed: int, backend: Ba
     rows = int(source.rows or 0)
     if sample.keys is None:
         first = min(rows, _FIRST * folds)
-        if fill_folds(row_words(0, first, seed), folds):
+        if fill_folds(words_of(0, first, seed), folds):
             return None
-        words, what = np.sort(row_words(0, rows, seed)), "rows"
+        words, what = np.sort(words_of(0, rows, seed)), "rows"
     else:
         words, what = np.unique(words_of(0, len(sample), seed, sample.keys)), "groups"
         if not fill_folds(words, folds) and len(sample) < rows:
@@ -152,7 +151,7 @@ def rank_words(source: Source, sample: Block, folds: int, seed: int, backend: Ba
 
 
 @dataclass(frozen=True)
-class FindDistinct:
+class FindDistinct(PassWork):
     """The work of a pass that collects what is distinct: all labels, or the words of all groups.
 
     Attributes
@@ -163,15 +162,10 @@ class FindDistinct:
 
     seed: int | None = None
 
-    def begin(self) -> State:
-        """None yet."""
-        return {}
-
     def add(self, state: State, block: Block) -> None:
         """Add the labels or words of a block."""
-        distinct = block.Y
-        if self.seed is not None:
-            distinct = words_of(block.start, len(block), self.seed, block.keys)
+        seed = self.seed
+        distinct = block.Y if seed is None else words_of(block.start, len(block), seed, block.keys)
         if distinct is not None:
             self.merge(state, {"distinct": distinct})
 

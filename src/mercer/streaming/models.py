@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, refuse_if
+from mercer.errors import refuse, refuse_if
 from mercer.runtime import run
 from mercer.solvers.cholesky import (
     lapack,
@@ -343,8 +343,7 @@ class SummedSystem:
         C = np.ascontiguousarray(sums[:r, :r])
         self.before = np.diagonal(C).copy()
         if intercept:
-            if not self.weight > 0:
-                raise InputError("A training fold has no rows with positive weight. Use fewer folds.")
+            refuse(not self.weight > 0, "A training fold has no rows with positive weight. Use fewer folds.")
             C -= np.outer(self.beside / self.weight, self.beside)
             self.b -= np.outer(self.beside / self.weight, self.y)
         else:

@@ -349,11 +349,9 @@ def collect_scores(
 ) -> tuple[Array, Array]:
     """Scores (kernels, alphas, folds, 1) and pooled ones (kernels, alphas, 1) by any metric: predictions are held."""
     n, labels = int(source.rows or 0), work.first.targets
-    promise(
-        8 * n * work.alphas * work.targets * (len(work.coefficients) + 1),
-        f"Storing held-out predictions of {n} rows for scoring by {scoring.name}",
-        f"Use a scoring that does not store predictions: {', '.join(('neg_mean_squared_error', 'r2', *BY_ROWS))}.",
-    )
+    what = f"Storing held-out predictions of {n} rows for scoring by {scoring.name}"
+    way_out = f"Use a scoring that does not store predictions: {', '.join(('neg_mean_squared_error', 'r2', *BY_ROWS))}."
+    promise(8 * n * work.alphas * work.targets * (len(work.coefficients) + 1), what, way_out)
     # the targets, and what each kernel predicts, by fold
     parts: list[list[list[Array]]] = [[[] for _ in range(work.first.folds)] for _ in range(1 + len(work.coefficients))]
     for block in source.blocks(at_once):

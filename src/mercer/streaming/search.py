@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer.data.rows import Array, File
-from mercer.errors import InputError, MemoryRefusal, refuse_if
+from mercer.errors import MemoryRefusal, refuse, refuse_if
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise, readable
 from mercer.runtime.passes import Backend, PassCheckpoint, PassWork, run_pass
@@ -109,10 +109,9 @@ class StreamPlan(Shown):
     def __str__(self) -> str:
         low, high = min(self.landmarks), max(self.landmarks)
         many = counted(low, "landmark") if low == high else f"{low} to {high} landmarks"
-        head = (
-            f"{counted(len(self.landmarks), 'kernel')} x {counted(self.alphas, 'alpha')} on "
-            f"{counted(self.rows, 'row')} with {many}" + (f", {self.folds} folds" if self.folds > 1 else "")
-        )
+        many += f", {self.folds} folds" * (self.folds > 1)
+        tried = f"{counted(len(self.landmarks), 'kernel')} x {counted(self.alphas, 'alpha')}"
+        head = f"{tried} on {counted(self.rows, 'row')} with {many}"
         how, white = "sums whitened at the end", sum(self.whitened)
         if white:
             some = f" of {counted(white, 'kernel')}" * (white < len(self.whitened))
@@ -264,7 +263,7 @@ class StreamedSearch:
         state: State = {}
         for turn, group in enumerate(self.groups):
             work, state = self.work(group), self.sums(turn)
-            self._refuse_empty(state)
+            _refuse_empty(state, self.first.folds)
             moments = (Moments.read(work, state, i) for i in range(len(group)))
             swept += [sweep(each, self.alphas, nested=self.nested, keep=self.route != "sums") for each in moments]
             # the next pass needs the room; what is left is of the folds, not of a kernel
@@ -310,17 +309,6 @@ class StreamedSearch:
         folds = [first.folds, first.seed] if first.ranked is None else [first.folds, first.seed, first.ranked]
         return [sides, first.targets.offset, classes, *folds, first.intercept, first.weighted]
 
-    def _refuse_empty(self, state: State) -> None:
-        weights, folds = state["weights"], self.first.folds
-        refuse_if(not weights.any(), "sample_weight", "positive for at least one row", "only zeros")
-        left = weights.sum() - weights
-        way_out = "Rows are assigned to folds by a hash of the row index or group; use fewer folds."
-        if not (state["rows"] > 0).all():
-            raise InputError(f"Fold {int((state['rows'] <= 0).argmax())} of {folds} is empty. {way_out}")
-        if not (left > 0).all():
-            fold = int((left <= 0).argmax())
-            raise InputError(f"Without fold {fold} of {folds}, no row has positive weight. {way_out}")
-
     def _second(self, swept: Sequence[Swept], state: State) -> HeldOutLosses:
         """What the second pass does: models in terms of kernel values."""
         first, coefficients, present = self.first, [], None
@@ -333,3 +321,13 @@ class StreamedSearch:
             present = classes_left(state["sums"], state["weights"], len(first.targets.classes), paired=self.nested)
         others, alphas = first.folds if self.nested else 1, len(self.alphas)
         return HeldOutLosses(first, tuple(coefficients), constants, others, alphas, self.scoring.name, present)
+
+
+def _refuse_empty(state: State, folds: int) -> None:
+    """Refuse folds without rows, and folds without which no row has a weight."""
+    weights = state["weights"]
+    way_out = "Rows are assigned to folds by a hash of the row index or group; use fewer folds."
+    refuse_if(not weights.any(), "sample_weight", "positive for at least one row", "only zeros")
+    empty, alone = ~(state["rows"] > 0), ~(weights.sum() - weights > 0)
+    refuse(empty.any(), f"Fold {int(empty.argmax())} of {folds} is empty. {way_out}")
+    refuse(alone.any(), f"Without fold {int(alone.argmax())} of {folds}, no row has positive weight. {way_out}")

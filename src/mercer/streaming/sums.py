@@ -20,6 +20,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.kernels.tiles import blocks
 from mercer.runtime import run, thread_count
+from mercer.runtime.passes import PassWork
 from mercer.selection.removals import label_targets
 from mercer.solvers.cholesky import add_gram, add_panel, whiten
 from mercer.solvers.landmarks import Features
@@ -102,7 +103,7 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class FoldSums:
+class FoldSums(PassWork):
     """The work of one pass: sums of a a' for every fold and kernel.
 
     Attributes
@@ -201,12 +202,6 @@ class FoldSums:
         if self.folds == 1:
             return np.zeros(len(block), dtype=np.intp)
         return fold_of(block.start, len(block), self.folds, self.seed, block.keys, self.ranked)
-
-    def merge(self, a: State, b: State) -> State:
-        """The sum of two states, in a."""
-        for name, values in b.items():
-            a[name] += values
-        return a
 
 
 def _vectors(side: Side, X: Array, Y: Array) -> Array:

@@ -98,9 +98,7 @@ class OddCells:
     def add_infinite(self, values: Array, where: Where, row: int) -> OddCells:
         """The count with the infinite numbers of a block added, whose first row has this number."""
         places = np.flatnonzero(np.isinf(values)).tolist()
-        first = self.first
-        if places and not first:
-            first = f"{str(values[places[0]])!r} in {where(row + places[0])}"
+        first = self.first or "".join(f"{str(values[place])!r} in {where(row + place)}" for place in places[:1])
         return OddCells(self.what, self.count + len(places), self.total + int((~np.isnan(values)).sum()), first)
 
 
@@ -342,9 +340,7 @@ def _object_cells(name: str, cells: Sequence[Any], where: Where, *, declared: bo
         values = np.full(len(cells), np.nan)
         values[rows] = _floats(name, present, rows, where)
         if any(isinstance(cell, _DIGITS) and is_rounded(cell) for cell in present):
-            return text_cells(
-                name, ("" if gone else _digits(cell) for cell, gone in zip(cells, missing, strict=True)), where
-            )
+            return text_cells(name, filled(_digits), where)
         return Cells(name, "number" if "number" in families else "truth", values, missing, where=where)
     if families == {"date"}:
         moments = np.full(len(cells), np.datetime64("NaT"), dtype="datetime64[ms]")
@@ -416,9 +412,8 @@ def _moment(name: str, cell: Any, place: str) -> np.datetime64:
 
 def naive(moment: Any) -> Any:
     """A moment without a time zone: what clocks show in UTC."""
-    if getattr(moment, "tzinfo", None) is None:
-        return moment
-    return moment.astimezone(dt.UTC).replace(tzinfo=None)
+    aware = getattr(moment, "tzinfo", None) is not None
+    return moment.astimezone(dt.UTC).replace(tzinfo=None) if aware else moment
 
 
 def _text(cell: object) -> str:

@@ -14,7 +14,7 @@ from mercer.tables.cells import Cells, Writing, short, texts_of
 from mercer.tables.kinds import Kind
 from mercer.tables.texts import FEWEST_WORDS, Parts, learn_parts, words_in
 from mercer.tables.values import NumberStyle, level_name
-from mercer.text import Brief, Shown, counted, text_table
+from mercer.text import Brief, Shown, counted
 
 # Two different levels are then at a squared distance of 1; of two standardized normal numbers it is 0.9 in the median.
 ONE_HOT = 1 / np.sqrt(2)
@@ -166,10 +166,8 @@ def round_range(column: Column) -> Column:
     if scale is None:
         return column
     step = 10.0 ** np.floor(np.log10(scale.spread / 10))
-    low, high, fill = (
-        float(step * way(value / step))
-        for way, value in ((np.floor, scale.low), (np.ceil, scale.high), (np.round, scale.fill))
-    )
+    ways = (np.floor, scale.low), (np.ceil, scale.high), (np.round, scale.fill)
+    low, high, fill = (float(step * way(value / step)) for way, value in ways)
     centre = fill if column.kind == "date" else scale.centre  # that of dates is their median, a day of the table
     return replace(column, scale=Scale(centre, scale.spread, fill, low, high))
 
@@ -303,24 +301,19 @@ class EncoderReport(Shown):
     def __str__(self) -> str:
         if not self.columns:
             return f"{self.rows} rows, all like the training rows"
-        found = self._columns()
         head = f"{self.rows_outside} of {counted(self.rows, 'row')} with a value outside the training range"
-        return head + "\n\n" + text_table(list(found), list(zip(*found.values(), strict=True)))
+        return f"{head}\n\n{self._table()}"
 
     def warn(self, usual: int | None = None) -> None:
         """Issue one warning, if anything is to report; with `usual`, if more cells are out of range or missing."""
-        outside, unseen, missing = (
-            sum(getattr(each, name) for each in self.columns) for name in ("outside", "unseen", "missing")
-        )
+        counts = "outside", "unseen", "missing"
+        outside, unseen, missing = (sum(getattr(each, name) for each in self.columns) for name in counts)
         if outside + missing + (unseen if usual is None else 0) > (usual or 0):
             names = ", ".join(repr(each.name) for each in self.columns[:5]) + (", ..." if self.columns[5:] else "")
             parts = {"out of range": outside, "of unseen categories": unseen, "newly missing": missing}
             said = ", ".join(f"{counted(count, 'value')} {what}" for what, count in parts.items() if count)
-            message = (
-                f"New rows are unlike the training rows in {names}: {said} ({counted(self.rows, 'row')} in all). "
-                "Predictions for such rows are extrapolations."
-            )
-            warn(message, UnfamiliarRowsWarning)
+            words = f"New rows are unlike the training rows in {names}: {said} ({counted(self.rows, 'row')} in all)."
+            warn(f"{words} Predictions for such rows are extrapolations.", UnfamiliarRowsWarning)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -88,10 +88,9 @@ def _moment(text: str, form: str) -> dt.datetime | None:
     if not part("hour"):
         return dt.datetime(year, month, day)  # noqa: DTZ001
     hour, half = int(match["hour"]), match["half"]
-    if half:
-        if not 1 <= hour <= 12:
-            return None
-        hour = hour % 12 + 12 * (half in "Pp")
+    if half and not 1 <= hour <= 12:
+        return None
+    hour = hour % 12 + 12 * (half in "Pp") if half else hour
     microsecond = int((match["decimals"] or "")[:6].ljust(6, "0"))
     return dt.datetime(year, month, day, hour, int(match["minute"]), int(match["second"] or 0), microsecond)  # noqa: DTZ001
 

@@ -6,15 +6,21 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
-from mercer.errors import InputError, refuse_if, sentence
+from mercer.errors import InputError, refuse, refuse_if, sentence
 from mercer.tables.cells import short
 from mercer.text import counted
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SAMPLE = 1000  # rows by which separators are compared
+_CSV_WORDS = {  # by a part of what Python's reader says
+    "unexpected end": "a quote is opened and never closed.",
+    "expected after": "there is text after a closing quote; a quote inside a quoted cell must be written twice.",
+    "field larger": "a cell is longer than 131072 characters; perhaps a quote is not closed.",
+}
 _FOREIGN = {
     b"\x1f\x8b": "a gzip file",
     b"PK\x03\x04": "a zip file or a spreadsheet",
@@ -30,10 +36,8 @@ class Delimited:
 
     Attributes
     ----------
-    names : list of str
-        Of the columns.
-    columns : list of list of str
-        The cells, without white space around them.
+    columns : dict of str to list of str
+        The cells of each column by its name, without white space around them.
     lines : list of int
         The line of the file in which each row begins.
     separator : str
@@ -42,8 +46,7 @@ class Delimited:
         What the reader should tell.
     """
 
-    names: list[str]
-    columns: list[list[str]]
+    columns: dict[str, list[str]]
     lines: list[int]
     separator: str
     notes: list[str]
@@ -56,16 +59,15 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None, encoding
     --------
     >>> from mercer.tables.delimited import read_delimited
     >>> table = read_delimited(b"a;b\n1,5;x\n", "it")
-    >>> table.names, table.columns, table.separator
-    (['a', 'b'], [['1,5'], ['x']], ';')
+    >>> table.columns, table.separator
+    ({'a': ['1,5'], 'b': ['x']}, ';')
     """
     notes: list[str] = []
     text = _decode(raw, what, encoding, notes)
     found = separator or _separator(text, what)
     records = _records(text, found, what)
     line, header = next(((line, cells) for line, cells in records if any(cells)), (0, []))
-    if not header:
-        raise InputError(f"{what} is empty: it has no header line.")
+    refuse(not header, f"{what} is empty: it has no header line.")
     names = _names(header, line, what, notes)
     kept, lines, blank = list[list[str]](), list[int](), list[int]()
     for line, cells in records:
@@ -86,27 +88,24 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None, encoding
     inside = [number for number in blank if lines and number < lines[-1]]
     if inside:
         notes.append(f"{counted(len(inside), 'empty line')} skipped, the first is line {inside[0]}.")
-    if not kept:
-        raise InputError(f"{what} has a header with {len(names)} columns, but no rows.")
-    columns = [[cell.strip(" \t") for cell in column] for column in zip(*kept, strict=True)]
-    return Delimited(names, columns, lines, found, notes)
+    refuse(not kept, f"{what} has a header with {len(names)} columns, but no rows.")
+    columns = ([cell.strip(" \t") for cell in column] for column in zip(*kept, strict=True))
+    return Delimited(dict(zip(names, columns, strict=True)), lines, found, notes)
 
 
 def _decode(raw: bytes, what: str, encoding: str | None, notes: list[str]) -> str:
     """The text: in the encoding that was said, else UTF-16 or UTF-8 by its bytes, else Windows-1252, which is told."""
-    if not raw.strip():
-        raise InputError(f"{what} is empty.")
+    refuse(not raw.strip(), f"{what} is empty.")
     for magic, kind in _FOREIGN.items():
-        if raw.startswith(magic):
-            raise InputError(sentence(what, "a CSV, TSV or Parquet table", kind, "Save or export it as CSV in UTF-8."))
+        must_be, way_out = "a CSV, TSV or Parquet table", "Save or export it as CSV in UTF-8."
+        refuse_if(raw.startswith(magic), what, must_be, kind, way_out)
     if encoding is not None:
         return _decode_as(raw, what, encoding)
     if wide := _wide(raw):
         notes.append(f"{what} is {wide.upper()} text.")
         return _decode_as(raw, what, wide).removeprefix("\ufeff")
-    if (place := raw.find(b"\0")) >= 0:
-        line, way_out = _line_of(raw, place), "The file is damaged or is not a text file."
-        raise InputError(sentence(f"Line {line} of {what}", "text", "a NUL byte", way_out))
+    line, way_out = _line_of(raw, raw.find(b"\0")) if b"\0" in raw else 0, "The file is damaged or is not a text file."
+    refuse_if(line, f"Line {line} of {what}", "text", "a NUL byte", way_out)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -168,17 +167,8 @@ def _records(text: str, separator: str, what: str) -> Iterator[tuple[int, list[s
             yield begin, cells
             begin = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"Line {begin} of {what} cannot be read: {_csv_words(str(error))}") from None
-
-
-def _csv_words(reason: str) -> str:
-    if "unexpected end" in reason:
-        return "a quote is opened and never closed."
-    if "expected after" in reason:
-        return "there is text after a closing quote; a quote inside a quoted cell must be written twice."
-    if "field larger" in reason:
-        return "a cell is longer than 131072 characters; perhaps a quote is not closed."
-    return f"{reason}."
+        words = next((words for part, words in _CSV_WORDS.items() if part in str(error)), f"{error}.")
+        raise InputError(f"Line {begin} of {what} cannot be read: {words}") from None
 
 
 def _separator(text: str, what: str) -> str:
@@ -203,10 +193,9 @@ def _separator(text: str, what: str) -> str:
 
 def _widths(text: str, mark: str, rows: int) -> set[int]:
     """How many cells the header and the first rows have; none if they cannot be read."""
-    try:
+    with suppress(InputError):
         return {len(cells) for cells in islice((cells for _, cells in _records(text, mark, "") if any(cells)), rows)}
-    except InputError:
-        return set()
+    return set()
 
 
 def _names(header: list[str], line: int, what: str, notes: list[str]) -> list[str]:
@@ -222,10 +211,8 @@ def _names(header: list[str], line: int, what: str, notes: list[str]) -> list[st
 def refuse_twice(names: Sequence[str], what: str = "") -> list[str]:
     """Names as a list, if all are different."""
     twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        said = ", ".join(map(repr, twice[:5]))
-        owner = f"Column names of {what}" if what else "Column names"
-        raise InputError(sentence(owner, "all different", f"{said} more than once", "Rename the columns."))
+    owner, got = "Column names" + f" of {what}" * bool(what), f"{', '.join(map(repr, twice[:5]))} more than once"
+    refuse_if(twice, owner, "all different", got, "Rename the columns.")
     return list(names)
 
 

@@ -3,28 +3,136 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
+import narwhals.stable.v1 as nw
 import numpy as np
 import numpy.typing as npt
+from narwhals.exceptions import DuplicateError
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer.data.rows import Array, XLike, YLike
-from mercer.errors import InputError, MercerWarning, nearest, refuse_if, warn
+from mercer.errors import InputError, MercerWarning, nearest, refuse, refuse_if, sentence, warn
 from mercer.tables.cells import read_cells
 from mercer.tables.columns import Column, Encoded, EncoderReport, encode, learn, output_names, round_range
 from mercer.tables.dates import check_format
-from mercer.tables.frames import Table, as_table
+from mercer.tables.delimited import refuse_twice
 from mercer.tables.kinds import PANDAS_INDEX, ROW_NUMBERS, decide, interpret, is_constant, odd_warning, warn_of_left_out
 from mercer.tables.values import NumberStyle, find_style
 from mercer.text import Text, counted, quoted, text_below, text_table
 
 _ASKABLE = ("number", "category", "date", "text")  # kinds
 _MISSING = ("mark", "mean")
+_WHAT = "X of TableEncoder"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns by place, with their names.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One per column; `x1`, `x2`, ... where the table has none.
+    named : bool
+        Whether the names are the table's own.
+    rows : int
+        Number of rows.
+    column : callable
+        The column at a place, as the table gives it.
+    """
+
+    names: tuple[str, ...]
+    named: bool
+    rows: int
+    column: Callable[[int], object]
+
+
+def as_table(X: XLike) -> Table:
+    """Take a DataFrame (pandas, polars, pyarrow), a mapping of columns, an array or a list of rows.
+
+    Examples
+    --------
+    >>> from mercer.tables.encoder import as_table
+    >>> as_table({"age": [31, 45], "city": ["Rome", "Bonn"]}).names
+    ('age', 'city')
+    >>> as_table([[31, "Rome"], [45, "Bonn"]]).names
+    ('x1', 'x2')
+    """
+    refuse_if(hasattr(X, "tocsr"), _WHAT, "a dense table", "a sparse matrix", "Use X.toarray() if it fits in memory.")
+    if isinstance(X, Mapping):
+        table = _table_of_columns(X, list(X))
+    elif isinstance(X, np.ndarray) and X.dtype.names:
+        table = _table_of_columns(X, list(X.dtype.names))
+    elif isinstance(X, list | tuple):
+        table = _table_of_rows(X)
+    else:
+        try:
+            frame = nw.from_native(X, eager_only=True, pass_through=True)
+        except DuplicateError:
+            refuse_twice(list(map(str, X.columns)))
+            raise
+        table = _frame(frame) if isinstance(frame, nw.DataFrame) else _array(X)
+    rows, width = table.rows, len(table.names)
+    what = f"{width} feature(s)" if rows else f"{rows} sample(s)"
+    got = f"{what} (shape=({rows}, {width})) while a minimum of 1 is required"
+    refuse_if(not (rows and width), _WHAT, "a table with rows and columns", got)
+    return table
+
+
+def _frame(frame: nw.DataFrame[Any]) -> Table:
+    """A data frame; names may be anything, and are taken by place."""
+    names = tuple(map(str, frame.to_native().columns if frame.implementation.is_pandas_like() else frame.columns))
+    refuse_twice(names)
+    return Table(names, True, len(frame), lambda place: frame[:, place])
+
+
+def _table_of_columns(X: XLike, keys: list[Hashable]) -> Table:
+    names = tuple(map(str, keys))
+    refuse_twice(names)
+    rows = len(X[keys[0]]) if keys and hasattr(X[keys[0]], "__len__") else 0
+    for name, key in zip(names, keys, strict=True):
+        column = X[key]
+        sound = not isinstance(column, str | bytes) and hasattr(column, "__len__")
+        refuse_if(not sound, f"Column {name!r}", "a sequence of values", type(column).__name__)
+        length, must_be = len(column), f"as long as column {names[0]!r} ({rows} rows)"
+        refuse_if(length != rows, f"Column {name!r}", must_be, f"{length} rows")
+    return Table(names, True, rows, lambda place: X[keys[place]])
+
+
+def _numbered_names(width: int) -> tuple[str, ...]:
+    return tuple(f"x{place + 1}" for place in range(width))
+
+
+def _table_of_rows(X: Sequence[Sequence[object]]) -> Table:
+    """A list of rows. Cells are taken one by one: NumPy would turn the numbers of a mixed list into text."""
+    for place, row in enumerate(X):
+        if not isinstance(row, list | tuple | np.ndarray) or np.ndim(row) == 0:
+            got, way_out = f"{row!r} in place of row {place}", "For one column, use [[a], [b]]."
+            raise InputError(sentence(_WHAT, "a list of rows", got, way_out))
+        if len(row) != len(X[0]):
+            must_be = f"as long as row 0 ({len(X[0])} cells)"
+            raise InputError(sentence(f"Row {place} of X", must_be, f"{len(row)} cells"))
+    width = len(X[0]) if X else 0
+
+    def column(place: int) -> Array:
+        return np.fromiter((row[place] for row in X), dtype=object, count=len(X))
+
+    return Table(_numbered_names(width), False, len(X), column)
+
+
+def _array(X: XLike) -> Table:
+    bad = X is None or isinstance(X, str | bytes) or not hasattr(X, "__array__")
+    refuse_if(bad, _WHAT, "a DataFrame, a mapping of columns, an array or a list of rows", type(X).__name__)
+    values = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+    refuse_if(values.dtype.kind == "c", _WHAT, "real numbers", "complex ones", "Complex data not supported.")
+    way_out = "Reshape your data: for one column, use X.reshape(-1, 1)." if values.ndim == 1 else ""
+    refuse_if(values.ndim != 2, _WHAT, "a table with rows and columns", f"{values.ndim} dimensions", way_out)
+    return Table(_numbered_names(values.shape[1]), False, len(values), lambda place: values[:, place])
 
 
 @dataclass(frozen=True)
@@ -39,6 +147,7 @@ class EncoderSettings:
     strict: bool = False
 
 
+@dataclass(eq=False, repr=False)
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode a table of numbers, categories, dates and texts as a matrix of numbers.
 
@@ -95,29 +204,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [ 1.34,  1.  ,  0.71,  0.  ]])
     """
 
-    columns_: list[Column]
-    names_out_: list[str]
-    groups_: Array
-    texts_: list[str]
+    kinds: Mapping[Any, str] | None = None
+    drop: Iterable[str | int] = ()
+    _: KW_ONLY
+    decimal: str | None = None
+    thousands: str | None = None
+    missing: str = "mark"
+    date_format: str | None = None
+    strict: bool = False
 
-    def __init__(
-        self,
-        kinds: Mapping[Any, str] | None = None,
-        drop: Iterable[str | int] = (),
-        *,
-        decimal: str | None = None,
-        thousands: str | None = None,
-        missing: str = "mark",
-        date_format: str | None = None,
-        strict: bool = False,
-    ) -> None:
-        self.kinds = kinds
-        self.drop = drop
-        self.decimal = decimal
-        self.thousands = thousands
-        self.missing = missing
-        self.date_format = date_format
-        self.strict = strict
+    columns_: list[Column] = field(init=False)
+    names_out_: list[str] = field(init=False)
+    groups_: Array = field(init=False)
+    texts_: list[str] = field(init=False)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -331,18 +430,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The places of the training columns; missing or unknown columns are an error."""
         known = {column.name: place for place, column in enumerate(self.columns_)}
         if not (self._named and table.named):
-            if len(table.names) != len(known):
-                raise InputError(
-                    f"X has {len(table.names)} features, but TableEncoder is expecting {len(known)} features as input. "
-                    "Use the same columns as in fit."
-                )
+            words = f"X has {len(table.names)} features, but TableEncoder is expecting {len(known)} features as input."
+            refuse(len(table.names) != len(known), f"{words} Use the same columns as in fit.")
             return known
         places = {name: place for place, name in enumerate(table.names)}
         gone = [name for name in needed if name not in places]
         extra = [name for name in places if name not in known]
         parts = [f"{what} columns {quoted(names)}" for what, names in (("missing", gone), ("unknown", extra)) if names]
         way_out = "Rename or drop the unknown columns." if extra else "Add the missing columns."
-        refuse_if(parts, "X of TableEncoder", "a table with the training columns", " and ".join(parts), way_out)
+        refuse_if(parts, _WHAT, "a table with the training columns", " and ".join(parts), way_out)
         return places
 
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from mercer.data.checks import as_names
 from mercer.data.rows import Array, XLike
-from mercer.errors import InputError, nearest, warn
+from mercer.errors import InputError, nearest, refuse, warn
 from mercer.tables import TableEncoder
 from mercer.tables.cells import Cells, OddCells, Where, number_texts
-from mercer.tables.encoder import EncoderSettings
-from mercer.tables.frames import as_table
+from mercer.tables.encoder import EncoderSettings, as_table
 from mercer.tables.kinds import odd_warning
 from mercer.tables.parquet import LongTable, compact, gaps_in
 from mercer.tables.reading import Reading, Rules, arrow_reading, read_table
 from mercer.tables.values import NumberStyle
 from mercer.text import counted
 
+Listed: TypeAlias = Sequence[str]  # names of columns
 LONG = 1_000_000  # rows of a Parquet table beyond which it is read in passes and not held
 TOO_LARGE = f"Drop long texts, or make it a Parquet table of more than {LONG} rows, which is read in blocks."
 _SAMPLE = 20_000  # rows that columns of a long table are judged by
@@ -92,10 +92,9 @@ def look_at(table: LongTable, how: Rules, named: Sequence[str], looked_at: Seque
 def fit_encoder(features: Mapping[str, Cells], settings: EncoderSettings, what: str) -> TableEncoder:
     """The encoder fitted to columns of a file; refused if none of them can be a feature."""
     encoder = TableEncoder.from_settings(settings).fit(features)
-    if not encoder.names_out_:
-        reasons = "; ".join(f"{each.name!r}: {each.why.split(';')[0]}" for each in encoder.columns_[:3])
-        message = f"No column of {what} can be used as a feature ({reasons})."
-        raise InputError(message, hint="To use a column anyway, set its kind with $kind.")
+    reasons = "; ".join(f"{each.name!r}: {each.why.split(';')[0]}" for each in encoder.columns_[:3])
+    message = f"No column of {what} can be used as a feature ({reasons})."
+    refuse(not encoder.names_out_, message, "To use a column anyway, set its kind with $kind.")
     return encoder
 
 
@@ -155,11 +154,7 @@ class EncodedFile:
 
 
 def encode_file(
-    source: str,
-    features: Sequence[str],
-    numbers: Sequence[str],
-    labels: Sequence[str],
-    encoder: TableEncoder | None = None,
+    source: str, features: Listed, numbers: Listed, labels: Listed, encoder: TableEncoder | None = None
 ) -> EncodedFile:
     """Encode a CSV or Parquet file as the command line does.
 
@@ -187,9 +182,8 @@ def encode_file(
         look = look_at(long, how, named)
         whole, columns, gaps, how = look.whole, look.columns, look.gaps, look.how
     for name, missing in gaps.items():
-        if missing.any():
-            count, where = counted(int(missing.sum()), "missing value"), whole.where(int(np.argmax(missing)))
-            raise InputError(f"Column {name!r} has {count}, the first in {where}. Drop these rows.")
+        count, where = counted(int(missing.sum()), "missing value"), whole.where(int(np.argmax(missing)))
+        refuse(missing.any(), f"Column {name!r} has {count}, the first in {where}. Drop these rows.")
     if encoder is None:
         encoder = _learn_encoder({name: columns[name] for name in features}, whole)
     beside = {name: np.asarray(whole.columns[name].values) for name in numbers}

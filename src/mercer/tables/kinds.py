@@ -179,7 +179,8 @@ def _dates(cells: Cells, form: str, *, trained: bool) -> Cells:
 def _interpret_typed(cells: Cells, kind: str | None) -> Cells:
     """Cells that are no text, where they can be of the kind; whole numbers such as 20201231 are dates."""
     values = cells.present
-    if kind in {None, "date"} and cells.family == "number" and len(values) and _may_be_digits(values):
+    whole = cells.family == "number" and (values == np.floor(values)).all()
+    if kind in {None, "date"} and whole and len(values) and 19000101 <= values.min() <= values.max() <= 20991231:
         digits = text_cells(cells.name, map(number_text, values))
         if are_dates(digits.levels, DIGITS) and (kind == "date" or find_format(digits) == DIGITS):
             days = np.full(len(cells), np.nan)
@@ -192,17 +193,11 @@ def _interpret_typed(cells: Cells, kind: str | None) -> Cells:
     return cells
 
 
-def _may_be_digits(values: Array) -> bool:
-    """Whether all are whole numbers between 19000101 and 20991231."""
-    return bool(((values >= 19000101) & (values <= 20991231) & (values == np.floor(values))).all())
-
-
 def _are_values(levels: Sequence[str], style: NumberStyle) -> bool:
     """Whether levels are numbers, in this style or as levels are named; or days; or true and false."""
-    for each in (style, NumberStyle()):
-        if all(each.read(text) is not None and not CODE.match(text) for text in levels):
-            return True
-    return are_dates(levels) or _are_truth(levels)
+    styles = style, NumberStyle()
+    numbers = any(all(own.read(text) is not None and not CODE.match(text) for text in levels) for own in styles)
+    return numbers or are_dates(levels) or _are_truth(levels)
 
 
 def _are_truth(levels: Sequence[str]) -> bool:
@@ -323,9 +318,8 @@ def decide(cells: Cells, asked: str | None, *, rows_counted: bool = False) -> tu
         return "constant", "every value is missing"
     if is_constant(cells):
         said = short(texts_of(cells)[1][0])
-        if present == len(cells.values):
-            return "constant", f"every value is {said}"
-        return "category", f"{said} or missing"
+        whole = present == len(cells.values)
+        return ("constant", f"every value is {said}") if whole else ("category", f"{said} or missing")
     if asked is not None:
         return asked, "set by the user"  # type: ignore[return-value]  # settings are checked when they are made
     if rows_counted and (name_rows := _names_of_rows(cells)):
@@ -347,15 +341,10 @@ def _names_of_rows(cells: Cells) -> str:
     unnamed = cells.name == _UNNAMED and whole and len(np.unique(values)) == len(values)
     if unnamed or _INDEX.fullmatch(cells.name):
         return PANDAS_INDEX
-    return ROW_NUMBERS if whole and not cells.declared and _counts_rows(values) else ""
-
-
-def _counts_rows(values: Array) -> bool:
-    """Whether whole numbers are 0, 1, 2, ... or 1, 2, 3, ..., a few of them gone, in too many rows to be chance."""
-    if len(values) < _COUNTED or not 0 <= values[0] <= 1 + 0.1 * len(values):
-        return False
-    steps = np.diff(values)
-    return bool((steps >= 1).all() and np.mean(steps == 1) >= 0.9)
+    if not whole or cells.declared or len(values) < _COUNTED or not 0 <= values[0] <= 1 + 0.1 * len(values):
+        return ""
+    steps = np.diff(values)  # nearly all by 1: some rows may have been removed
+    return ROW_NUMBERS if (steps >= 1).all() and np.mean(steps == 1) >= 0.9 else ""
 
 
 def odd_warning(column: Column, cells: Cells) -> MercerWarning | None:
@@ -365,10 +354,8 @@ def odd_warning(column: Column, cells: Cells) -> MercerWarning | None:
         return None
     kept = column.kind in {"category", "text"}
     taken = f"was taken as {'a category' if column.kind == 'category' else 'text'}" if kept else "was left out"
-    message = (
-        f"Column {column.name!r} {taken}: {odd.share} of its values ({odd.count} of {odd.total}) are not {odd.what}, "
-        f"the first {odd.first}."
-    )
+    share = f"{odd.share} of its values ({odd.count} of {odd.total})"
+    message = f"Column {column.name!r} {taken}: {share} are not {odd.what}, the first {odd.first}."
     hint = f"Correct these values, or leave the cells empty{'$missing' * (odd.what == 'finite numbers')}. "
     hint += "To leave the column out, use $drop." if kept else "To keep the column as it is, use $category or $as_text."
     return (MercerWarning if kept else LeftOutWarning)(message, hint=hint, column=column.name)

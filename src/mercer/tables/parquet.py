@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.data.rows import Array
-from mercer.errors import InputError, MemoryRefusal, refuse_if, sentence
+from mercer.data.rows import Array, Names
+from mercer.errors import InputError, MemoryRefusal, refuse, refuse_if
 from mercer.runtime import promise, readable
 from mercer.runtime.disk import SourceStamp
 from mercer.runtime.resources import available_bytes
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.parquet import ColumnChunkMetaData, ColumnSchema, ParquetFile
 
-Names: TypeAlias = Sequence[str] | None
 _AT_ONCE = 50_000  # rows of a block
 # Bytes of memory for each cell of a table that is held: 38 to 52 for numbers, less for the codes of texts, measured on
 # a million rows; for each byte of texts in a row group, which are held compressed, encoded and as a dictionary; and for
@@ -51,7 +50,7 @@ def pyarrow(what: str) -> Any:
 
 
 @contextmanager
-def _refuse_damage(what: str) -> Iterator[None]:
+def _refuse_damage(what: str, is_what: str = "is a damaged Parquet file") -> Iterator[None]:
     """What pyarrow raises inside as one sentence."""
     package = pyarrow("Parquet")
     try:
@@ -59,16 +58,13 @@ def _refuse_damage(what: str) -> Iterator[None]:
     except (InputError, MemoryRefusal):
         raise
     except (package.ArrowException, OSError, ValueError, TypeError, MemoryError) as problem:
-        raise InputError(f"{what} is a damaged Parquet file: {one_line(problem)}.") from None
+        raise InputError(f"{what} {is_what}: {one_line(problem)}.") from None
 
 
 def parquet_file(path: str | Path) -> ParquetFile:
     """A Parquet file, whose pages are read when they are needed."""
-    package = pyarrow("Parquet")
-    try:
+    with _refuse_damage(repr(Path(path).name), "is not a readable Parquet file"):
         return _file(path)
-    except (package.ArrowException, OSError, ValueError) as problem:
-        raise InputError(f"{Path(path).name!r} is not a readable Parquet file: {one_line(problem)}.") from None
 
 
 def _file(source: str | Path | bytes, coded: Sequence[str] = ()) -> ParquetFile:
@@ -76,13 +72,9 @@ def _file(source: str | Path | bytes, coded: Sequence[str] = ()) -> ParquetFile:
     import pyarrow as pa
     from pyarrow import parquet
 
-    return parquet.ParquetFile(
-        pa.BufferReader(source) if isinstance(source, bytes) else source,
-        read_dictionary=list(coded),
-        buffer_size=_PAGE,
-        pre_buffer=False,
-        page_checksum_verification=True,
-    )
+    data = pa.BufferReader(source) if isinstance(source, bytes) else source
+    how = {"buffer_size": _PAGE, "pre_buffer": False, "page_checksum_verification": True}
+    return parquet.ParquetFile(data, read_dictionary=list(coded), **how)
 
 
 def blocks_of(
@@ -155,9 +147,8 @@ def _group_blocks(
 
     reading = f"Reading the texts of a row group of {what}"
     sizes = [chunk.total_uncompressed_size for chunk in chunks.values()]
-    if sizes and max(sizes) > _LARGEST:
-        must_be = f"one with less than {readable(_LARGEST)} of text in each column"
-        raise InputError(sentence(f"A row group of {what}", must_be, readable(max(sizes)), _SMALLER))
+    largest, must_be = max(sizes, default=0), f"one with less than {readable(_LARGEST)} of text in each column"
+    refuse_if(largest > _LARGEST, f"A row group of {what}", must_be, readable(largest), _SMALLER)
     promise(_PER_BYTE * sum(sizes), reading, _SMALLER)
     texts = [name for name in names if name in chunks]
     coded = [name for name in texts if pa.types.is_dictionary(file.schema_arrow.field(name).type)]
@@ -168,9 +159,8 @@ def _group_blocks(
     done = 0
     for batch in file.iter_batches(at_once, row_groups=[group], columns=[name for name in names if name not in held]):
         batch.validate(full=True)
-        yield pa.table(
-            {name: held[name].slice(done, batch.num_rows) if name in held else batch.column(name) for name in names}
-        )
+        cut = {name: column.slice(done, batch.num_rows) for name, column in held.items()}
+        yield pa.table({name: cut[name] if name in cut else batch.column(name) for name in names})
         done += batch.num_rows
 
 
@@ -202,13 +192,9 @@ def files_of(folder: Path, *, needed: bool = True) -> list[Path]:
         return [folder]
     found = sorted(file for file in folder.rglob("*.parquet") if file.is_file() and file.name[0] not in "._")
     deeper = [file for file in found if file.parent != folder]
-    if deeper:
-        raise InputError(
-            f"The directory {str(folder)!r} must not have Parquet files in subdirectories; got "
-            f"{str(deeper[0].relative_to(folder))!r}."
-        )
-    if not found and needed:
-        raise InputError(f"The directory {str(folder)!r} contains no Parquet files.")
+    what, first = f"The directory {str(folder)!r}", [str(file.relative_to(folder)) for file in deeper[:1]]
+    refuse(deeper, f"{what} must not have Parquet files in subdirectories; got {', '.join(map(repr, first))}.")
+    refuse(not found and needed, f"{what} contains no Parquet files.")
     return found
 
 
@@ -352,11 +338,8 @@ class LongTable:
                 schema, metadata = held.schema_arrow, held.metadata
             schemas.append(schema)
             odd = sorted(set(refuse_twice(schema.names, file.name)) ^ set(schemas[0].names))
-            if odd:
-                raise InputError(
-                    f"{file.name} must have the same columns as {files[0].name}; only one of the two files has "
-                    f"{', '.join(map(repr, odd[:5]))}."
-                )
+            words = f"{file.name} must have the same columns as {files[0].name}; only one of the two files has "
+            refuse(odd, f"{words}{', '.join(map(repr, odd[:5]))}.")
             sizes.append(tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)))
         return LongTable(stamps, tuple(schemas), tuple(sizes), path.name)
 
@@ -387,11 +370,9 @@ class LongTable:
 
 
 def _is_parquet(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == b"PAR1"
-    except OSError:
-        return False  # whoever reads it says why
+    with suppress(OSError), path.open("rb") as file:  # whoever reads it says why
+        return file.read(4) == b"PAR1"
+    return False
 
 
 def gaps_in(column: pa.ChunkedArray, *, endless: bool) -> tuple[Array, Array]:

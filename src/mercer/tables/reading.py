@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, nearest, refuse_if, sentence
 from mercer.runtime import promise
 from mercer.tables.cells import Cells, Where, Writing, coded_cells, read_cells, short, text_cells
 from mercer.tables.dates import WORDS, check_format
@@ -146,7 +146,7 @@ def read_table(
         return arrow_reading(cells, what, how, declared)
     table = read_delimited(raw, what, separator, encoding)
     kind, where = SEPARATORS.get(table.separator, table.separator), Where(what, table.lines)
-    return how.reading(dict(zip(table.names, table.columns, strict=True)), where, kind, table.notes)
+    return how.reading({**table.columns}, where, kind, table.notes)
 
 
 @dataclass(frozen=True)
@@ -258,9 +258,8 @@ def arrow_reading(
     The file declares some columns as categories; `rows` are the numbers of the rows in the file, if these are some.
     """
     names = table.column_names
-    if not names or not table.num_rows:
-        got = f"{table.num_rows} rows, {len(names)} columns"
-        raise InputError(sentence(what, "a table with rows and columns", got))
+    got = f"{table.num_rows} rows, {len(names)} columns"
+    refuse_if(not names or not table.num_rows, what, "a table with rows and columns", got)
     columns = {name: table.column(place) for place, name in enumerate(names)}
     promise_texts((columns[name] for name in how.used_columns(names)), what)
     return how.reading(columns, Where(what, rows=rows), "Parquet", declared=declared)

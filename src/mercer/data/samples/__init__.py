@@ -55,14 +55,8 @@ def concrete() -> Sample:
     ((1030, 8), 'cement', 'strength (MPa)')
     """
     names, numbers = _read("concrete.csv")
-    return Sample(
-        X=numbers[:, :-1],
-        y=numbers[:, -1],
-        names=names[:-1],
-        target="strength (MPa)",
-        source="I-Cheng Yeh, Concrete Compressive Strength, UCI Machine Learning Repository, 1998",
-        licence="CC BY 4.0",
-    )
+    source = "I-Cheng Yeh, Concrete Compressive Strength, UCI Machine Learning Repository, 1998"
+    return Sample(numbers[:, :-1], numbers[:, -1], names[:-1], "strength (MPa)", source, "CC BY 4.0")
 
 
 def co2() -> Sample:
@@ -84,14 +78,9 @@ def co2() -> Sample:
     """
     _, numbers = _read("co2.csv")
     year, month, concentration = numbers.T
-    return Sample(
-        X=(year + (month - 0.5) / 12.0)[:, None],
-        y=concentration.copy(),
-        names=("year",),
-        target="CO2 (ppm)",
-        source="C. D. Keeling and T. P. Whorf, Scripps Institution of Oceanography; weekly values from statsmodels",
-        licence="public domain",
-    )
+    moments = (year + (month - 0.5) / 12.0)[:, None]
+    source = "C. D. Keeling and T. P. Whorf, Scripps Institution of Oceanography; weekly values from statsmodels"
+    return Sample(moments, concentration.copy(), ("year",), "CO2 (ppm)", source, "public domain")
 
 
 _DISTRICTS = ("harbour", "hill", "mill", "old town", "park", "station")

@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -38,6 +38,8 @@ from mercer.tables.values import MISSING_WORDS, NumberStyle, find_style
 if TYPE_CHECKING:
     from pyarrow import DataType, Schema, Table
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions
+
+    How: TypeAlias = tuple[ReadOptions, ParseOptions, ConvertOptions]
 
 TEXTS = frozenset({".csv", ".tsv"})
 _LEAST = 65_536  # rows of a part of a Parquet file: row groups with fewer are taken together
@@ -73,14 +75,7 @@ def _call(layout: Layout, name: str) -> Layout:
 # Delimited text
 
 
-def _read_text(
-    stamp: SourceStamp,
-    how: tuple[ReadOptions, ParseOptions, ConvertOptions],
-    width: int,
-    part: Part,
-    _: int,
-    at_once: int,
-) -> Iterator[Block]:
+def _read_text(stamp: SourceStamp, how: How, width: int, part: Part, _: int, at_once: int) -> Iterator[Block]:
     """All rows of a delimited text file, of about `width` bytes each; those that are skipped must be read, too."""
     from pyarrow import ArrowException, csv
 
@@ -110,18 +105,16 @@ def _no_number(column: str, what: str, cell: str, row: int) -> InputError:
 def _look(path: Path, asked: RolesGiven) -> tuple[Delimited, Layout]:
     """The first 64 kB of a file, and which of its columns is what."""
     with path.open("rb") as file:
-        raw = file.read(_HEAD)
-        more = bool(file.read(1))
-    if more:
-        raw = raw[: raw.rfind(b"\n") + 1] or raw
+        raw = file.read(_HEAD + 1)
+    if len(raw) > _HEAD:
+        raw = raw[: raw.rfind(b"\n", 0, _HEAD) + 1] or raw[:_HEAD]
     head = read_delimited(raw, path.name, "\t" if path.suffix.lower() == ".tsv" else None)
-    return head, find_roles(head.names, asked, path.name)
+    return head, find_roles(list(head.columns), asked, path.name)
 
 
 def _style(head: Delimited, names: Collection[str], what: str) -> NumberStyle:
     """How these columns write numbers."""
-    columns = zip(head.names, head.columns, strict=True)
-    cells = (text_cells(name, column, Where(what)) for name, column in columns if name in names)
+    cells = (text_cells(name, column, Where(what)) for name, column in head.columns.items() if name in names)
     return find_style(cells) or NumberStyle()
 
 
@@ -136,29 +129,26 @@ def open_text(path: Path, asked: RolesGiven) -> Source:
     """A delimited text file: separator, decimal sign and columns are found in its first 64 kB."""
     stamp = SourceStamp.of(path)
     head, layout = _look(path, asked)
-    cells = dict(zip(head.names, head.columns, strict=True))
     try:
         style = _style(head, layout.numbers, path.name)
     except InputError as refused:
         hint = "Write numbers with decimal points, or convert the table to Parquet."
         raise InputError(*refused.given, hint=hint) from None
     for name in layout.numbers:
-        for row, cell in _texts(cells[name], style):
+        for row, cell in _texts(head.columns[name], style):
             raise _no_number(name, path.name, cell, row + 1)
     package = pyarrow("CSV in blocks")
     from pyarrow import csv
 
     names = layout.columns_read
     types = dict.fromkeys(names, package.string()) | dict.fromkeys(layout.numbers, package.float64())
-    types |= {name: package.int64() for _, name in layout.categories if all(map(_WHOLE.fullmatch, cells[name]))}
-    how = (
-        csv.ReadOptions(use_threads=False, column_names=head.names, skip_rows=head.lines[0] - 1),
-        csv.ParseOptions(delimiter=head.separator, newlines_in_values=True, ignore_empty_lines=len(head.names) > 1),
-        csv.ConvertOptions(
-            column_types=types, include_columns=names, decimal_point=style.decimal, strings_can_be_null=True
-        ),
-    )
-    width = sum(len(cell) + 1 for column in head.columns for cell in column) // len(head.lines) + 1
+    types |= {name: package.int64() for _, name in layout.categories if all(map(_WHOLE.fullmatch, head.columns[name]))}
+    reading = csv.ReadOptions(use_threads=False, column_names=list(head.columns), skip_rows=head.lines[0] - 1)
+    several = len(head.columns) > 1
+    parsing = csv.ParseOptions(delimiter=head.separator, newlines_in_values=True, ignore_empty_lines=several)
+    given = {"column_types": types, "include_columns": names, "decimal_point": style.decimal}
+    how = reading, parsing, csv.ConvertOptions(strings_can_be_null=True, **given)
+    width = sum(len(cell) + 1 for column in head.columns.values() for cell in column) // len(head.lines) + 1
     part = Part(0, None, _call(layout, path.name), partial(_read_text, stamp, how, width), number=1)
     return Source((part,), layout, rows=None, identity=lambda: repr((stamp, layout)), what=path.name)
 
@@ -238,8 +228,7 @@ def file_layout(path: Path, asked: RolesGiven) -> tuple[Layout, bool]:
         style = _style(head, names, path.name)
     except InputError:  # an ambiguous decimal sign, which is refused where the table is read
         return layout, True
-    inputs = (cells for name, cells in zip(head.names, head.columns, strict=True) if name in names)
-    return layout, not any(True for cells in inputs for _ in _texts(cells, style))
+    return layout, not any(True for name in names for _ in _texts(head.columns[name], style))
 
 
 # Columns of pyarrow's

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mercer.data.checks import as_names, kind_of, kind_of_names, one_kind
-from mercer.data.rows import PerRow, XLike, YLike
-from mercer.errors import InputError, refuse_if, sentence
+from mercer.data.rows import PerRow, XLike, YLike, refuse_masked
+from mercer.errors import InputError, refuse, refuse_if, sentence
 from mercer.runtime.dask import compute, delayed
 from mercer.streaming.blocks.files import open_parquet, open_text, refuse_pipe
 from mercer.streaming.blocks.source import (
@@ -116,9 +116,7 @@ def as_source(
         return open_frame(frame, asked)
     if _is_blocks(X):
         return open_stream(X, asked)
-    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        words = "X must not have missing values (masked entries)."
-        raise InputError(f"{words} Impute the missing values, or drop these rows.")
+    refuse_masked(X)
     try:
         table = as_stored(X)
     except ValueError:
@@ -145,8 +143,7 @@ def open_stream(X: XLike, asked: RolesGiven) -> Source:
     begin = X if callable(X) and not hasattr(X, "__iter__") else partial(iter, X)
     started = begin()
     refuse_if(not hasattr(started, "__iter__"), "X()", "an iterator over blocks", type(started).__name__)
-    if begin() is started:
-        raise InputError(f"X is read several times and must not be an iterator. {_AFRESH}")
+    refuse(begin() is started, f"X is read several times and must not be an iterator. {_AFRESH}")
     first = next(iter(started), None)
     columns = None if first is None else _columns(first, 0)
     if columns is None or not len(columns[0]):
@@ -170,10 +167,9 @@ def _read_stream(begin: Callable[[], Iterable[object]], mark: str, part: Part, *
         block = part.check(_columns(given, place, part.layout.width), row)
         own = [None if column is None else column.shape[1:] for column in block.columns()]
         form = form or own
-        if own != form:
-            same = all((a is None) is (b is None) for a, b in zip(own, form, strict=True))
-            got = "another number of columns or targets" if same else "other items"
-            raise InputError(f"Block {place} must have the same items as block 0, such as (X, y); got {got}.")
+        same = all((a is None) is (b is None) for a, b in zip(own, form, strict=True))
+        got = "another number of columns or targets" if same else "other items"
+        refuse(own != form, f"Block {place} must have the same items as block 0, such as (X, y); got {got}.")
         for what, names in (("y", block.Y if part.layout.labels else None), ("groups", block.keys)):
             if names is not None and (kind := kind_of_names(what, names)) is not None:
                 one_kind(what, [kinds.setdefault(what, (kind, f"block {place}")), (kind, f"block {place}")])
@@ -196,25 +192,22 @@ def _columns(given: object, place: int, width: int | None = None) -> Columns:
     for what, other in (("y", Y), ("weights", weights), ("groups", keys)):
         rows = X.shape[:1] if other is None else other.shape[:1]
         must_be = f"as long as its X ({len(X)} rows)"
-        got = f"{len(other) if other is not None and other.ndim else 0} rows"
-        refuse_if(rows != X.shape[:1], f"{what} of block {place}", must_be, got)
+        refuse_if(rows != X.shape[:1], f"{what} of block {place}", must_be, f"{sum(rows)} rows")
     return X, Y, weights, keys
 
 
 def _mark(first: Block) -> str:
     """By the first block: a stream is not read whole to be known again."""
     digest = hashlib.sha256(repr((first.X.shape, None if first.Y is None else first.Y.shape)).encode())
-    for column in first.columns():
-        if column is not None:
-            digest.update(column.tobytes() if column.dtype != object else repr(column.tolist()).encode())
+    for column in (column for column in first.columns() if column is not None):
+        digest.update(column.tobytes() if column.dtype != object else repr(column.tolist()).encode())
     return digest.hexdigest()
 
 
 def _read_partition(part: Part, skip: int, at_once: int, X: XLike, *others: XLike) -> Iterator[Block]:
     """The rows of one partition of Dask's, of which X, y, weights and groups were computed to be these."""
-    if len(X) != part.rows:
-        words = f"A partition of X changed its length between passes: {part.rows} rows, then {len(X)}."
-        raise InputError(f"{words} Make the computation deterministic, or persist X.")
+    words = f"A partition of X changed its length between passes: {part.rows} rows, then {len(X)}."
+    refuse(len(X) != part.rows, f"{words} Make the computation deterministic, or persist X.")
     Y, weights, keys = (None if other is None else np.asarray(other) for other in others)
     frame = None if part.layout.names is None else as_frame(X)
     if frame is None:
@@ -243,10 +236,8 @@ def open_collection(X: XLike, asked: RolesGiven) -> Source:
         if rows
     )
 
-    def identity() -> str:
-        return repr([layout, _token(X), *(_token(value) for _, value in given.items())])
-
-    return Source(parts, layout, rows=sum(lengths), identity=identity)
+    held = X, given.y, given.weights, given.groups
+    return Source(parts, layout, rows=sum(lengths), identity=lambda: repr([layout, *map(_token, held)]))
 
 
 def _is_lazy(value: object) -> bool:
@@ -277,9 +268,8 @@ def _partitions(value: Lazy) -> list[Lazy]:
     if hasattr(value, "npartitions") and not hasattr(value, "chunks"):
         return list(value.to_delayed())
     if value.ndim == 2 and len(value.chunks[1]) > 1:
-        if np.isnan(value.chunks[0]).any():
-            words = f"X with unknown chunk sizes must have one chunk along axis 1; got {len(value.chunks[1])}."
-            raise InputError(words + " Use X.rechunk({1: -1}) before filtering rows.")
+        words = f"X with unknown chunk sizes must have one chunk along axis 1; got {len(value.chunks[1])}."
+        refuse(np.isnan(value.chunks[0]).any(), words + " Use X.rechunk({1: -1}) before filtering rows.")
         value = value.rechunk({1: -1})
     return list(value.to_delayed().ravel())
 

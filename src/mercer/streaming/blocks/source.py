@@ -15,12 +15,12 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from mercer.data.checks import as_names
-from mercer.data.hashing import row_words
+from mercer.data.hashing import words_of
 from mercer.data.rows import Array, XLike
-from mercer.errors import InputError, refuse_if
+from mercer.errors import InputError, refuse, refuse_if
 from mercer.runtime.dask import compute
 from mercer.runtime.disk import SourceStamp, retell
-from mercer.runtime.passes import Backend, run_pass
+from mercer.runtime.passes import Backend, PassWork, run_pass
 from mercer.runtime.resources import promise
 from mercer.streaming.blocks.table import (
     Block,
@@ -158,9 +158,8 @@ class Source:
     def count(self, rows: int) -> None:
         """A pass has found so many rows."""
         refuse_if(not rows, self.what, "a table with rows", "none")
-        if self.rows not in (None, rows):
-            words = f"{self.what} changed between passes: {self.rows} rows, then {rows}."
-            raise InputError(f"{words} X must return the same rows every time it is read.")
+        words = f"{self.what} changed between passes: {self.rows} rows, then {rows}."
+        refuse(self.rows not in (None, rows), f"{words} X must return the same rows every time it is read.")
         self.rows = rows
 
     def sample(self, count: int, rng: np.random.Generator, backend: Backend = "serial") -> Block:
@@ -200,7 +199,7 @@ def _least(words: Array, count: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Sampling:
+class Sampling(PassWork):
     """Work of a pass that keeps the `count` rows with the smallest hashed numbers, however the table is cut.
 
     Attributes
@@ -214,17 +213,13 @@ class Sampling:
     count: int
     seed: int
 
-    def begin(self) -> dict[str, Array]:
-        """Nothing yet."""
-        return {}
-
     def add(self, state: dict[str, Array], block: Block) -> None:
         """Look at the words of a block and keep the rows that are among the smallest so far."""
         self.keep(state, block.start, len(block), block.columns())
 
     def keep(self, state: dict[str, Array], start: int, rows: int, columns: Columns = _NONE) -> None:
         """Keep those of some rows, with their columns, whose words are among the smallest so far."""
-        words = row_words(start, rows, self.seed)
+        words = words_of(start, rows, self.seed)
         full = len(state.get("words", ())) >= self.count
         kept = np.flatnonzero(words < state["words"].max()) if full else _least(words, self.count)
         named = zip(("X", "Y", "weights", "keys"), pick(columns, kept), strict=True)
@@ -429,13 +424,12 @@ def _open(columns: Columns, layout: Layout) -> Source:
     rows = X.shape[0]
     step = max(_LEAST, -(-rows // _MOST))
     parts = tuple(part_of(first, min(first + step, rows)) for first in range(0, rows, step))
-    whole, take, identity = part_of(0, rows), partial(pick, columns), partial(_identity, columns, layout)
-    return Source(parts, layout, rows=rows, whole=whole, take=take, identity=identity)
 
+    def identity() -> str:
+        marks = [None if column is None else fingerprint(column) for column in columns]
+        return repr(marks) if layout.names is None else repr((marks, layout))
 
-def _identity(columns: Columns, layout: Layout) -> str:
-    marks = [None if column is None else fingerprint(column) for column in columns]
-    return repr(marks) if layout.names is None else repr((marks, layout))
+    return Source(parts, layout, rows=rows, whole=part_of(0, rows), take=partial(pick, columns), identity=identity)
 
 
 def read_arrays(columns: Columns, part: Part, skip: int, at_once: int) -> Iterator[Block]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.data.checks import kind_of_names
 from mercer.data.rows import Array, YLike
-from mercer.errors import InputError, nearest, refuse_if, sentence
+from mercer.errors import InputError, nearest, refuse, refuse_if, sentence
 from mercer.tables.cells import EXACT, FIFTEEN, is_missing, is_rounded, rounded_rows
 from mercer.tables.delimited import refuse_twice
 
@@ -335,14 +335,11 @@ def find_roles(names: Sequence[object], asked: RolesGiven, what: str, index: Col
             refuse_if(not isinstance(name, str), role, f"the name of a column of {what}", type(name).__name__)
             if name not in known:
                 raise InputError(f"There is no column {name!r} in {what}. {nearest(name, known)}")
-            if name in taken:
-                roles = f"as {taken[name]} and as {role}"
-                raise InputError(f"Column {name!r} of {what} is used twice: {roles}. Use each column once.")
+            roles = f"as {taken.get(name)} and as {role}"
+            refuse(name in taken, f"Column {name!r} of {what} is used twice: {roles}. Use each column once.")
             taken[name] = role
     X = tuple(name for name in known if name not in taken and name not in index)
-    if not X:
-        raise InputError(f"{what} has no feature columns besides y, sample_weight and groups.")
+    refuse(not X, f"{what} has no feature columns besides y, sample_weight and groups.")
     flat = isinstance(asked.y, str | None)
-    return Layout(
-        len(X), X, len(targets) or None, tuple(targets) or None, asked.weights, asked.groups, flat, asked.labels
-    )
+    beside = len(targets) or None, tuple(targets) or None, asked.weights, asked.groups
+    return Layout(len(X), X, *beside, flat, asked.labels)
