@@ -206,8 +206,9 @@ def _reasons(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
     """What kernels say: `because` and what `verdict` returns, in certificates, and `without_gram`, in errors."""
     kinds = {"because": "certificate", "without_gram": "InputError"}
     for node in ast.walk(tree):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id in kinds:
-            yield node.lineno, kinds[node.target.id], Texts(node)(node.value) or ""
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(target, ast.Name) and target.id in kinds:
+            yield node.lineno, kinds[target.id], Texts(node)(node.value) or ""
         if isinstance(node, ast.FunctionDef) and node.name == "verdict":
             said = Texts(node)
             for each in ast.walk(node):
