@@ -34,7 +34,6 @@ from mercer.estimators.inputs import EncodedTable
 from mercer.kernels import Kernel, parse
 from mercer.kernels.views import On
 from mercer.report.judging import own_outcome
-from mercer.report.subject import Subject
 from mercer.runtime.progress import duration
 from mercer.selection.outcome import Outcome
 from mercer.selection.scoring import resolve_scoring
@@ -85,6 +84,7 @@ def refuse_unsupported(table: Prepared) -> None:
 
 
 def _fit_auto(table: Prepared) -> Result:
+    """An automatic model; its error is its own estimate, or with `--folds` that of outer folds."""
     job, y = table.job, table.y
     folds = job.folds or 0  # outer folds; without them the error is the model's own estimate
     refuse_if(folds > len(y), "--folds", f"at most the number of rows, {len(y)}", folds)
@@ -92,7 +92,7 @@ def _fit_auto(table: Prepared) -> Result:
     if job.time_budget is not None:
         left = job.time_budget - (time.monotonic() - job.begun) - _AFTER
         budget = max(left, _LEAST_SHARE * job.time_budget) / (folds + 1)
-    model = getattr(mercer, table.model)(
+    model = getattr(mercer, table.model)(  # its encoder is for refits in outer folds; `fit` gets the one that is fitted
         time_budget=budget, copies=None if job.copies is None else job.copies == "together",
         encoder=TableEncoder.from_settings(table.encoder.settings), checkpoint=job.checkpoint, random_state=job.seed,
         verbose=int(not job.quiet), **({"class_weight": job.class_weight} if table.labels else {"loss": job.loss}),
@@ -104,7 +104,7 @@ def _fit_auto(table: Prepared) -> Result:
     else:
         spread, widths = "the mean and standard deviation of the target", "the widths and alphas of the kernels"
         shared = (encoding_words(table), *([] if table.labels else [spread]), *([widths] if model.in_cells else []))
-        outcome = replace(own_outcome(Subject(model, table.features, y, target="")), from_all_rows=shared)
+        outcome = replace(own_outcome(model, y), from_all_rows=shared)
     predicted = outcome.predicted
     if table.labels or predicted is None or not (y > 0).all() or not (predicted < 0).any():
         return model, outcome, []
@@ -114,6 +114,7 @@ def _fit_auto(table: Prepared) -> Result:
 
 
 def _fit_search(table: Prepared) -> Result:
+    """The search that the options ask for; its error is that of nested cross-validation."""
     job, y, groups, weights = table.job, table.y, table.groups, table.weights
     search, Z = search_for(table)
     if job.time_budget is not None:
@@ -230,6 +231,7 @@ def times_as_long(search: Estimator, job: Job) -> int:
 
 
 def _fit_landmarks(table: Prepared) -> Result:
+    """The search on landmarks, in passes over the table; its error is that of nested cross-validation from sums."""
     job, classifier = table.job, table.labels
     search, given = landmarks_for(table)
     search.fit(*given)

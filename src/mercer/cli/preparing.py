@@ -18,7 +18,7 @@ from mercer.estimators.auto_evaluation import FULL_SYSTEMS
 from mercer.tables import TableEncoder
 from mercer.tables.cells import Cells
 from mercer.tables.encoder import EncoderSettings
-from mercer.tables.encoding import LONG, TOO_LARGE, LongLook, Passes, fit_encoder, look_at
+from mercer.tables.encoding import LONG, TOO_LARGE, Passes, TableLook, fit_encoder, look_at
 from mercer.tables.kinds import odd_warning
 from mercer.tables.parquet import LongTable
 from mercer.tables.reading import Reading, Rules, read_table
@@ -99,18 +99,18 @@ class Prepared:
         self.stream = None if long is None else Passes(long, self.encoder, look.how, kept, *beside)
 
 
-def _read_all(job: Job) -> tuple[LongLook, list[str]]:
-    """A table that is held whole, as one look at it, and the names of its features."""
+def _read_all(job: Job) -> tuple[TableLook, list[str]]:
+    """A table that is held in memory, which is its own sample, and the names of its features."""
     how, separator, encoding = _rules(job), job.separator, job.encoding
     table = read_table(job.table, how, separator=separator, encoding=encoding, too_large=TOO_LARGE)
     names = feature_names(job, table.raw, table.what, table.exactly)
     looked_at = [*job.always_there, *(names if job.missing in {"drop", "refuse"} else [])]
     gaps = {name: table.gaps(name) for name in looked_at}
-    return LongLook(table, np.arange(table.rows), table.columns, table, gaps, how), names
+    return TableLook(table, np.arange(table.rows), table.columns, table, gaps, how), names
 
 
-def _read_sample(job: Job, table: LongTable) -> tuple[LongLook, list[str]]:
-    """One look at a long table, and the names of its features."""
+def _read_sample(job: Job, table: LongTable) -> tuple[TableLook, list[str]]:
+    """A table that is read in blocks: a sample of its rows, and the names of its features."""
 
     def known(name: str) -> None:
         if name not in table.names:
@@ -144,9 +144,10 @@ def feature_names(job: Job, names: Collection[str], what: str, column: Callable[
 
 
 def rows_left_out(table: Reading, job: Job, gaps: Mapping[str, Array], notes: list[str]) -> Array:
-    """A mask of the dropped rows: with `--missing drop` those with missing values, otherwise none.
+    """A mask of the dropped rows: those with missing values, or with a missing target, as the options ask for.
 
-    Otherwise missing values are an error: in target, group and weight always, in other columns with `--missing refuse`.
+    `--missing drop` and `--missing-target drop` drop rows. Without them missing values are an error: in the columns of
+    target, group, weight and time always, in other columns with `--missing refuse`.
     """
     gone = np.zeros_like(gaps[job.target])
     targets = gaps[job.target] if job.missing_target == "drop" else gone.copy()

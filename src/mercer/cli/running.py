@@ -27,7 +27,7 @@ from mercer.cli.hints import LEAKAGE, find_leaks, hints
 from mercer.cli.job import Job
 from mercer.cli.preparing import Prepared
 from mercer.cli.refusals import report_interrupts, say, warn
-from mercer.cli.summary import as_json, data_words, file_words, fit_words
+from mercer.cli.summary import data_words, facts_of, file_words, fit_words
 from mercer.data.samples import houses
 from mercer.errors import InputError, MercerError, printable, refuse, refuse_if
 from mercer.estimators.auto_core import fixed_seconds, tuning_seconds
@@ -66,17 +66,17 @@ def run_fit(options: dict[str, Any]) -> None:
             fitted = Fitted(table)
             fitted.warned = [*table.warned, *find_leaks(table, fitted.outcome), *fitted.warned]
         _write_progress(_CLEAR)
-        summary = as_json(table, fitted, time.monotonic() - begin)
-        model = _save(table, fitted, summary)
+        facts = facts_of(table, fitted, time.monotonic() - begin)
+        model = _save(table, fitted, facts)
         _write_report(model, table, fitted)
         _tell(table, fitted, model)
 
 
-def _save(table: Prepared, fitted: Fitted, summary: dict[str, Any]) -> TableModel:
+def _save(table: Prepared, fitted: Fitted, facts: dict[str, Any]) -> TableModel:
     """The model with its table, as it was written."""
     job, encoder = table.job, None if hasattr(fitted.model, "encoder_") else table.encoder
     row_id, style = job.row_id or "", table.reading.style
-    model = TableModel(fitted.model, encoder, job.target, row_id, table.ignored, summary, style)
+    model = TableModel(fitted.model, encoder, job.target, row_id, table.ignored, facts, style)
     save(model, job.out, rows=not job.without_data)
     return model
 

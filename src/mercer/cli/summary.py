@@ -201,7 +201,7 @@ def importance_words(whole: TableModel, table: Prepared) -> str:
 def file_words(file: ModelFile, table: TableModel) -> str:
     """What a model file of a table holds.
 
-    Its summary may be a stranger's: what is not as `as_json` has it is omitted.
+    Its summary may be a stranger's: what is not as `facts_of` has it is omitted.
     """
     error, model = (_dictionary(table.facts.get(name)) for name in ("error", "model"))
     listed = model.get("members")
@@ -236,7 +236,7 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def as_json(table: Prepared, fitted: Fitted, seconds: float) -> dict[str, Any]:
+def facts_of(table: Prepared, fitted: Fitted, seconds: float) -> dict[str, Any]:
     """The summary as plain values, for JSON and for the model file."""
     outcome, model, target = fitted.outcome, fitted.model, table.job.target
     members = [

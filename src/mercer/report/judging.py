@@ -48,7 +48,7 @@ def judge(subject: Subject, evaluation: Outcome | None = None) -> Outcome:
     ====================  ==============================  ====================================================
     """
     if evaluation is None:
-        return own_outcome(subject) if subject.auto else _nested_here(subject)
+        return own_outcome(subject.model, subject.y) if subject.auto else _nested_here(subject)
     what = "the result of evaluate" if subject.auto else "the result of nested_cross_validate"
     got = f"that of {evaluation.kind}" if isinstance(evaluation, Outcome) else type(evaluation).__name__
     unlike = getattr(evaluation, "kind", None) != f"{'outer' if subject.auto else 'nested'} cross-validation"
@@ -56,13 +56,13 @@ def judge(subject: Subject, evaluation: Outcome | None = None) -> Outcome:
     return evaluation
 
 
-def own_outcome(subject: Subject) -> Outcome:
-    """What the fit of an automatic model says of itself: the committee out of fold, without an outer loop."""
-    model, classes = subject.model, subject.classifier
+def own_outcome(model: Estimator, y: Array) -> Outcome:
+    """The error that the fit of an automatic model estimates itself, out of fold and without an outer loop."""
+    classes = hasattr(model, "predict_proba")
     measure = wrong_measure(model.costs_) if classes else ROOT_MEAN_SQUARE
     rows, held = model.rows_used_, model.committee_.held_out
-    predicted = np.full(len(subject.y), None if classes else np.nan, dtype=object if classes else np.float64)
-    predicted[rows] = _labels(model, held, subject.y[rows]) if classes else model.in_units(held)[:, 0]
+    predicted = np.full(len(y), None if classes else np.nan, dtype=object if classes else np.float64)
+    predicted[rows] = _labels(model, held, y[rows]) if classes else model.in_units(held)[:, 0]
     how, error = f"{'out of fold' if classes else 'estimated out of fold'}: {model.how_judged()}", float(model.error_)
     return Outcome(
         measure, f"minus {measure.name}", np.array([[-error]]), -error, float(model.error_standard_error_), how,

@@ -29,8 +29,10 @@ _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 
 
 @dataclass(frozen=True, eq=False)
-class LongLook:
-    """What one look at a long table tells about all passes over it.
+class TableLook:
+    """What a table looks like before it is encoded: a sample to judge columns by, and some columns whole.
+
+    A table that is held in memory is its own sample.
 
     Attributes
     ----------
@@ -56,7 +58,7 @@ class LongLook:
     how: Rules
 
 
-def look_at(table: LongTable, how: Rules, named: Sequence[str], looked_at: Sequence[str] = ()) -> LongLook:
+def look_at(table: LongTable, how: Rules, named: Sequence[str], looked_at: Sequence[str] = ()) -> TableLook:
     """One pass over a long table: a sample, the columns `named` whole, and the gaps of those and of `looked_at`."""
     import pyarrow as pa
 
@@ -86,7 +88,7 @@ def look_at(table: LongTable, how: Rules, named: Sequence[str], looked_at: Seque
     for name, cells in odd.items():
         if cells.count and name in columns and not (how.endless or how.strict is True or name in how.kinds):
             columns[name] = replace(number_texts(columns[name]), odd=cells)
-    return LongLook(sample, rows, columns, whole, gaps, later)
+    return TableLook(sample, rows, columns, whole, gaps, later)
 
 
 def fit_encoder(features: Mapping[str, Cells], settings: EncoderSettings, what: str) -> TableEncoder:
