@@ -55,29 +55,7 @@ def printable(text: str, *, lines: bool = False) -> str:
     return "".join(sign if sign.isprintable() or (lines and sign == "\n") else json.dumps(sign)[1:-1] for sign in text)
 
 
-# What would help: as a parameter of Python, and as an option of the command line; {0} is the name of a column.
-TERMS = {
-    "as_number": ("TableEncoder(kinds={{{0!r}: 'number'}})", "--as {0}=number"),
-    "as_text": ("TableEncoder(kinds={{{0!r}: 'text'}})", "--as {0}=text"),
-    "category": ("TableEncoder(kinds={{{0!r}: 'category'}})", "--as {0}=category"),
-    "comma_or_point": ("TableEncoder(decimal=',') or TableEncoder(decimal='.')", "--decimal ',' or --decimal '.'"),
-    "date_format": ("TableEncoder(date_format='%d/%m/%Y')", "--date-format, such as %d/%m/%Y or %m/%d/%Y"),
-    "decimal": ("decimal", "--decimal"),
-    "drop": ("TableEncoder(drop=[{0!r}])", "--drop"),
-    "encoding": ("the parameter encoding", "--encoding"),
-    "grid": ("Extend the grid, or use extend_grid=True", "Extend the grid with --kernel or --alphas"),
-    "kind": ("TableEncoder(kinds={{COLUMN: KIND}})", "--as COLUMN=KIND"),
-    "missing": ("", "; for fit there is also --missing drop, mean or mark"),
-    "new_sign": (
-        "Write the numbers in this format, or convert the column to a number type",
-        "Set the decimal sign of this table: --decimal ',' or --decimal '.'",
-    ),
-    "others": ("Extend the grid", "Extend the grid with --kernel or --alphas"),
-    "rows": ("Save it with rows=True", "Fit it without --without-data"),
-    "separator": ("the parameter separator", "--separator"),
-    "style": ("TableEncoder(decimal=..., thousands=...)", "--decimal"),
-    "without": ("", " with --drop"),
-}
+KINDS_IN_HINTS = {"as_number": "number", "as_text": "text", "category": "category"}
 
 
 def python_terms(column: str) -> dict[str, str]:
@@ -86,7 +64,23 @@ def python_terms(column: str) -> dict[str, str]:
     >>> python_terms("price")["category"]
     "TableEncoder(kinds={'price': 'category'})"
     """
-    return {name: words.format(column) for name, (words, _) in TERMS.items()}
+    kinds = {name: f"TableEncoder(kinds={{{column!r}: {kind!r}}})" for name, kind in KINDS_IN_HINTS.items()}
+    return kinds | {
+        "comma_or_point": "TableEncoder(decimal=',') or TableEncoder(decimal='.')",
+        "date_format": "TableEncoder(date_format='%d/%m/%Y')",
+        "decimal": "decimal",
+        "drop": f"TableEncoder(drop=[{column!r}])",
+        "encoding": "the parameter encoding",
+        "grid": "Extend the grid, or use extend_grid=True",
+        "kind": "TableEncoder(kinds={COLUMN: KIND})",
+        "missing": "",
+        "new_sign": "Write the numbers in this format, or convert the column to a number type",
+        "others": "Extend the grid",
+        "rows": "Save it with rows=True",
+        "separator": "the parameter separator",
+        "style": "TableEncoder(decimal=..., thousands=...)",
+        "without": "",
+    }
 
 
 class _Printable(Exception):

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import click
 
-from mercer.errors import TERMS, MercerError, printable
+from mercer.errors import KINDS_IN_HINTS, MercerError, printable
 
 # Data, settings, files and memory that are refused end with 2, as click's usage errors do; Ctrl-C, and what is no
 # fault of the input, with 1.
@@ -191,7 +191,22 @@ def flags(column: str) -> dict[str, str]:
     >>> flags("price")["category"]
     '--as price=category'
     """
-    return {name: words.format(column) for name, (_, words) in TERMS.items()}
+    return {name: f"--as {column}={kind}" for name, kind in KINDS_IN_HINTS.items()} | {
+        "comma_or_point": "--decimal ',' or --decimal '.'",
+        "date_format": "--date-format, such as %d/%m/%Y or %m/%d/%Y",
+        "decimal": "--decimal",
+        "drop": "--drop",
+        "encoding": "--encoding",
+        "grid": "Extend the grid with --kernel or --alphas",
+        "kind": "--as COLUMN=KIND",
+        "new_sign": "Set the decimal sign of this table: --decimal ',' or --decimal '.'",
+        "missing": "; for fit there is also --missing drop, mean or mark",
+        "others": "Extend the grid with --kernel or --alphas",
+        "rows": "Fit it without --without-data",
+        "separator": "--separator",
+        "style": "--decimal",
+        "without": " with --drop",
+    }
 
 
 def words(error: Exception) -> str:

@@ -150,7 +150,7 @@ def open_text(path: Path, asked: RolesGiven) -> Source:
     how = reading, parsing, csv.ConvertOptions(strings_can_be_null=True, **given)
     width = sum(len(cell) + 1 for column in head.columns.values() for cell in column) // len(head.lines) + 1
     part = Part(0, None, _call(layout, path.name), partial(_read_text, stamp, how, width), number=1)
-    return Source((part,), layout, rows=None, identity=lambda: repr((stamp, layout)), what=path.name)
+    return Source((part,), layout, rows=None, identity=partial(repr, (stamp, layout)), what=path.name)
 
 
 # Parquet
@@ -172,8 +172,7 @@ def open_parquet(path: Path, asked: RolesGiven) -> Source:
             _refuse_type(schema.field(name).type, name, file)
         parts += _row_groups(stamp, sizes, start, _call(layout, file))
         start += sum(sizes)
-    identity = repr((table.files, layout))
-    return Source(tuple(parts), layout, rows=start, identity=lambda: identity, what=path.name)
+    return Source(tuple(parts), layout, rows=start, identity=partial(repr, (table.files, layout)), what=path.name)
 
 
 def _parquet_layout(schema: Schema, asked: RolesGiven, what: str) -> Layout:

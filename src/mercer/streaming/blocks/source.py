@@ -425,11 +425,14 @@ def _open(columns: Columns, layout: Layout) -> Source:
     step = max(_LEAST, -(-rows // _MOST))
     parts = tuple(part_of(first, min(first + step, rows)) for first in range(0, rows, step))
 
-    def identity() -> str:
-        marks = [None if column is None else fingerprint(column) for column in columns]
-        return repr(marks) if layout.names is None else repr((marks, layout))
+    identity, take = partial(_identity, columns, layout), partial(pick, columns)
+    return Source(parts, layout, rows=rows, whole=part_of(0, rows), take=take, identity=identity)
 
-    return Source(parts, layout, rows=rows, whole=part_of(0, rows), take=partial(pick, columns), identity=identity)
+
+def _identity(columns: Columns, layout: Layout) -> str:
+    """A text that differs for other arrays or another layout."""
+    marks = [None if column is None else fingerprint(column) for column in columns]
+    return repr(marks) if layout.names is None else repr((marks, layout))
 
 
 def read_arrays(columns: Columns, part: Part, skip: int, at_once: int) -> Iterator[Block]:
