@@ -1,5 +1,7 @@
 """Model files and checkpoints that lie: 100 000 mutants of either, and the price of saving and loading.
 
+python benchmarks/model_files.py [COUNT] [SEED]
+
 A mutant with good digests must be refused in one sentence, or be a model or checkpoint that, written again, is that
 very file. A checkpoint that was damaged and has its old digests must be refused.
 """
@@ -42,9 +44,9 @@ def small_models(rng):
     ]
 
 
-def tried(count: int, place: Path) -> tuple[Counter[str], float]:
+def tried(count: int, seed: int, place: Path) -> tuple[Counter[str], float]:
     """What became of so many mutants, and the seconds the slowest took to load."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     files = []
     for model in small_models(rng):
         mercer.save(model, place)
@@ -67,9 +69,9 @@ def tried(count: int, place: Path) -> tuple[Counter[str], float]:
     return found, slowest
 
 
-def checkpoints(count: int, folder: Path) -> Counter[str]:
+def checkpoints(count: int, seed: int, folder: Path) -> Counter[str]:
     """What became of so many checkpoints, every other one with its digests made good."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     kept = [
         (Checkpoint(path, mark), arrays, path.read_bytes()) for path, mark, arrays in small_checkpoints(rng, folder)
     ]
@@ -100,13 +102,13 @@ def prices(place: Path) -> list[list[object]]:
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else MUTANTS
+    count, seed = (*map(int, sys.argv[1:]), *(MUTANTS, 0)[len(sys.argv) - 1 :])
     warnings.simplefilter("ignore", MercerWarning)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "model.mercer"
         print(text_table(["rows", "file", "save", "load"], prices(place)))
-        found, slowest = tried(count, place)
-        others = checkpoints(count, Path(folder))
+        found, slowest = tried(count, seed, place)
+        others = checkpoints(count, seed, Path(folder))
     for what, fates in (("model files", found), ("checkpoints", others)):
         print(f"{count} {what}: {', '.join(f'{number} {fate}' for fate, number in fates.most_common())}")
     print(f"slowest to load: {slowest:.3f} s")

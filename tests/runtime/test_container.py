@@ -40,6 +40,12 @@ def test_the_kind_is_told_apart():
     assert tells(said, "it is a checkpoint, not a model file.")
 
 
+def test_a_record_ends_with_its_header():
+    data = sealed(packed('{"x":1}', {}).replace(b'1}}"', b'1}+"'))
+    said = refusal(read, io.BytesIO(data), len(data), kind=ModelFileError)
+    assert tells(said, "its header is invalid.")
+
+
 @pytest.mark.parametrize("text", [b"x" * 60_000_000, b"[]," * MOST_VALUES, b"0," * (MOST_VALUES + 1), b"[" * 2**21])
 @pytest.mark.slow
 def test_a_header_that_is_too_large_is_refused_before_it_is_parsed(text, monkeypatch):

@@ -123,6 +123,7 @@ def read(file: BinaryIO, size: int, kind: str = "model") -> tuple[str, dict[str,
         raise ModelFileError("its header is invalid.") from None
     flags = (array.view(np.uint8) for array in arrays.values() if array.dtype == bool)
     need(all(flag.max(initial=0) <= 1 for flag in flags), "a boolean value is not 0 or 1")
+    need(text.endswith("}"), "its header is invalid")
     return text[text.index('"record":') + len('"record":') : -1], arrays
 
 
