@@ -396,12 +396,12 @@ def _score_labels(model: TableModel, y: Array, answer: Answer, groups: Array | N
 def as_json(outcome: Outcome) -> dict[str, Any]:
     """The scores of a table as plain values, for JSON."""
 
-    def named(header: Iterable[str], row: Sequence[object]) -> dict[str, object]:
+    def by_header(header: Iterable[str], row: Sequence[object]) -> dict[str, object]:
         nothing = (isinstance(value, float) and not math.isfinite(value) for value in row)
         return {name: None if none else value for name, value, none in zip(header, row, nothing, strict=True)}
 
-    measures = {name: named(("value", "standard_error"), pair) for name, pair in outcome.measures.items()}
-    tables = {title: [named(header, row) for row in rows] for title, (header, rows) in outcome.tables.items()}
+    measures = {name: by_header(("value", "standard_error"), pair) for name, pair in outcome.measures.items()}
+    tables = {title: [by_header(header, row) for row in rows] for title, (header, rows) in outcome.tables.items()}
     return {"rows": outcome.rows, "measures": measures, "tables": tables, "notes": list(outcome.notes)}
 
 

@@ -55,12 +55,12 @@ def forget(estimator: Estimator) -> None:
 class HoldsKernels(KeywordHints, BaseEstimator):  # type: ignore[misc]
     """An estimator with a kernel, or with several as candidates."""
 
-    def _given_kernels(self) -> list[Any]:
+    def _kernel_list(self) -> list[Any]:
         """The kernels that were given, one or many."""
         return listed_kernels(self.kernels if hasattr(self, "kernels") else self.kernel)
 
     def __sklearn_tags__(self) -> Any:
-        return kernel_tags(super().__sklearn_tags__(), self._given_kernels())
+        return kernel_tags(super().__sklearn_tags__(), self._kernel_list())
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters; ``kernel__width`` and the like put a new kernel in place of the old one.

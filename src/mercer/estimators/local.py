@@ -87,7 +87,7 @@ class LocalCore(CellSizes, NumericEstimator):
 
     def check_data(self, X: XLike, y: YLike = NO_TARGETS, *, reset: bool = True) -> Any:
         """X, or X and y, validated as scikit-learn does; `reset` for data to fit."""
-        kernels, least = (self._given_kernels(), self._fewest) if reset else ([self.kernel_], 1)
+        kernels, least = (self._kernel_list(), self._fewest) if reset else ([self.kernel_], 1)
         return check_input(self, kernels, X, y, sparse=False, reset=reset, least=least)
 
     def prepare(self, X: XLike, y: YLike, sample_weight: PerRow) -> tuple[Rows, Problem, Targets, Array]:

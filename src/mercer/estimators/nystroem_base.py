@@ -52,7 +52,7 @@ class NumericEstimator(HoldsKernels):
 
     def __sklearn_tags__(self) -> Any:
         tags = super(HoldsKernels, self).__sklearn_tags__()
-        tags.input_tags.positive_only = any(map(is_positive_only, self._given_kernels()))
+        tags.input_tags.positive_only = any(map(is_positive_only, self._kernel_list()))
         return tags
 
     def _refuse_kernel(self, kernel: Kernel, rows: Rows) -> None:

@@ -57,7 +57,7 @@ class NystroemSearchCore(BestCandidate, StreamingEstimator):
     def _kernel_count(self) -> int:
         if is_tuned(self):
             return _TUNED
-        named = [isinstance(kernel, str) and "(" not in kernel for kernel in self._given_kernels()]
+        named = [isinstance(kernel, str) and "(" not in kernel for kernel in self._kernel_list()]
         return sum(_FAMILY if each else 1 for each in named) or 1
 
     def _validate(self) -> None:

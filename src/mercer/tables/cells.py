@@ -327,7 +327,7 @@ def _object_cells(name: str, cells: Sequence[Any], where: Where, *, declared: bo
         missing = np.fromiter(map(is_missing, cells), dtype=bool, count=len(cells))
     rows = np.flatnonzero(~missing).tolist()
 
-    def filled(text_of: Callable[[Any], str]) -> Iterator[str]:
+    def with_blanks(text_of: Callable[[Any], str]) -> Iterator[str]:
         return ("" if gone else text_of(cell) for cell, gone in zip(cells, missing, strict=True))
 
     present = [cells[row] for row in rows] if missing.any() else cells
@@ -340,7 +340,7 @@ def _object_cells(name: str, cells: Sequence[Any], where: Where, *, declared: bo
         values = np.full(len(cells), np.nan)
         values[rows] = _floats(name, present, rows, where)
         if any(isinstance(cell, _DIGITS) and is_rounded(cell) for cell in present):
-            return text_cells(name, filled(_digits), where)
+            return text_cells(name, with_blanks(_digits), where)
         return Cells(name, "number" if "number" in families else "truth", values, missing, where=where)
     if families == {"date"}:
         moments = np.full(len(cells), np.datetime64("NaT"), dtype="datetime64[ms]")
@@ -348,7 +348,7 @@ def _object_cells(name: str, cells: Sequence[Any], where: Where, *, declared: bo
         return _date_cells(name, moments, where)
     if families == {"text"} and not missing.any():
         return text_cells(name, cells, where)
-    texts = text_cells(name, filled(_text), where)
+    texts = text_cells(name, with_blanks(_text), where)
     if "number" not in families:
         return texts
     written = {cell.strip() for cell in present if isinstance(cell, str)}
